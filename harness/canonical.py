@@ -1,0 +1,41 @@
+"""
+Canonical bytes and digests.
+
+Everything that is pinned or chained is first written as canonical JSON (RFC 8785, the JSON
+Canonicalization Scheme), so that another program in another language gets the same SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, TypeAlias
+
+import rfc8785
+
+__all__ = ["Json", "canonical_bytes", "digest_bytes", "digest_json"]
+
+Json: TypeAlias = Any
+"""Something that JSON can say: str, int, float, bool, None, and lists and string-keyed dicts of them."""
+
+
+def canonical_bytes(value: Json) -> bytes:
+    """
+    The RFC 8785 bytes of `value`.
+
+    Raises `ValueError` for NaN, infinities, integers beyond 2**53, lone surrogates and types that JSON
+    doesn't have: such a value is refused at the door and never rounded or quoted.
+    """
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
+        raise ValueError(f"not representable as canonical JSON: {error}") from error
+
+
+def digest_bytes(data: bytes) -> str:
+    """The SHA-256 of `data`, as 64 lowercase hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_json(value: Json) -> str:
+    """The SHA-256 of the canonical bytes of `value`."""
+    return digest_bytes(canonical_bytes(value))

@@ -1,0 +1,131 @@
+"""
+Every error Proctor raises on purpose, sorted by who has to act.
+
+    ProctorError
+    ├── UsageError            the person at the terminal: something asked for is not right
+    │   ├── ExperimentError       the experiment file
+    │   ├── TaskError             a task folder or data set
+    │   ├── PluginError           an arm, referee, probe, seat, model or workspace plugin
+    │   ├── ImageError            an image that is missing or can't be built
+    │   ├── DriftError            a pin of the registration no longer holds
+    │   └── BusyError             another process holds the run
+    ├── GateRefused           the experimenter: a gate refused to start a scored run
+    ├── IntegrityError        the auditor: a record or blob is not what it says it is
+    └── Blamed                nobody's number: something of ours failed, the cell is VOID
+        ├── ModelServerError      the model server failed or answered nonsense
+        ├── RequestRefused        the model server refused the request
+        ├── ContextTruncated      the prompt was cut to fit the window
+        ├── WorkspaceError        the engine or the sandbox failed
+        ├── FenceError            the fence is not what the policy says
+        ├── RefereeError          the referee could not work
+        └── SeatError             the seat's own program failed
+
+`Blamed` carries `cause`, a short token that ends up in the record as `VOID(cause)`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class ProctorError(Exception):
+    """The root: catch this to catch everything that Proctor raises on purpose."""
+
+
+class UsageError(ProctorError):
+    """Something that was asked for is not right; the message says what was expected."""
+
+
+class ExperimentError(UsageError):
+    """The experiment file can't be used."""
+
+
+class TaskError(UsageError):
+    """A task folder or data set can't be used."""
+
+
+class PluginError(UsageError):
+    """A plugin is unknown, its name is taken, or it does not load."""
+
+
+class ImageError(UsageError):
+    """An image is missing or can't be built."""
+
+
+class DriftError(UsageError):
+    """Something that the registration pinned is no longer what it was."""
+
+
+class BusyError(UsageError):
+    """Another process holds the run."""
+
+
+class GateRefused(ProctorError):
+    """A gate refused to start a scored run; `gate` names it."""
+
+    def __init__(self, gate: str, detail: str) -> None:
+        super().__init__(f"{gate}: {detail}")
+        self.gate = gate
+        self.detail = detail
+
+
+class IntegrityError(ProctorError):
+    """A record, blob or transcript is not what it says it is."""
+
+
+class Blamed(ProctorError):
+    """Something that is not the subject failed, so no number may come of it."""
+
+    cause: ClassVar[str] = "unknown"
+
+
+class ModelServerError(Blamed):
+    """The model server failed, timed out, or answered something that is no answer."""
+
+    cause = "model-server"
+
+
+class RequestRefused(Blamed):
+    """The model server refused the request as it stands (unknown model, bad option, no such tool)."""
+
+    cause = "request-refused"
+
+
+class ContextTruncated(Blamed):
+    """The prompt did not fit the context window, or was silently cut to fit it."""
+
+    cause = "context-truncated"
+
+
+class WorkspaceError(Blamed):
+    """The container engine or the sandbox failed, or an exit status could not be known."""
+
+    cause = "workspace"
+
+
+class FenceError(Blamed):
+    """What is running is not what the fence's policy says."""
+
+    cause = "fence"
+
+
+class RefereeError(Blamed):
+    """The referee could not do its work; nothing is said about the candidate."""
+
+    cause = "referee"
+
+
+class SeatError(Blamed):
+    """The seat's own program failed, which says nothing about the subject."""
+
+    cause = "seat"
+
+
+def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
+    """A sentence that names the unknown `name`, its nearest known one, and all the known ones."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"unknown {what} {name!r}.{hint} Known: {', '.join(names) or 'none'}."

@@ -1,0 +1,77 @@
+"""
+The transcript of one try of one cell: what was sent, what came back, what was run, as it happened.
+
+One JSON object a line, each on the disk before the next thing happens, so that the spend of a try that was killed is known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from harness.canonical import canonical_bytes, digest_bytes
+from harness.clock import Clock, SystemClock, now_text
+from harness.errors import IntegrityError
+
+__all__ = ["Transcript", "read_transcript"]
+
+
+class Transcript:
+    """Appends events to a file. Use it as a context manager; the file must not exist yet."""
+
+    def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
+        self.path = path
+        self._clock = clock or SystemClock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("xb")
+        self._count = 0
+
+    def __enter__(self) -> Transcript:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def add(self, event: str, **data: Any) -> None:
+        """Write one event. Text that is no valid Unicode is kept with its stray bytes escaped."""
+        line = {"n": self._count, "at": now_text(self._clock), "event": event, **_plain(data)}
+        self._file.write(canonical_bytes(line) + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._count += 1
+
+    def digest(self) -> str:
+        """SHA-256 of all that was written so far."""
+        return digest_bytes(self.path.read_bytes())
+
+
+def _plain(value: Any) -> Any:
+    """`value` with tuples as lists, mappings as dicts, and lone surrogates escaped."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {str(_plain(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def read_transcript(path: Path) -> Iterator[dict[str, Any]]:
+    """
+    The events of a transcript. A torn last line (a process killed as it wrote) ends it; any other damage raises
+    `IntegrityError`.
+    """
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            yield json.loads(line)
+        except ValueError:
+            if number == len(lines):
+                return
+            raise IntegrityError(f"{path}, line {number}: not JSON") from None

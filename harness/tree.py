@@ -1,0 +1,231 @@
+"""
+A folder as a value: what goes into a workspace and what comes out of it.
+
+A tree holds regular files only, under relative POSIX paths. Whatever else a seat leaves (links, devices, sockets,
+FIFOs, files over a cap) is dropped and named, never followed and never written to the host.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from harness.canonical import digest_bytes, digest_json
+from harness.errors import TaskError
+
+__all__ = ["Dropped", "Exhibit", "File", "Tree", "TreeCaps", "clean_path"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class File:
+    """One regular file."""
+
+    data: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TreeCaps:
+    """How much a tree may hold: bytes in all, bytes in one file, files, and folders above a file."""
+
+    total_bytes: int = 64 << 20
+    file_bytes: int = 16 << 20
+    entries: int = 10_000
+    depth: int = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dropped:
+    """An entry that was left out of a tree, and why."""
+
+    path: str
+    why: str
+
+
+def clean_path(path: str) -> str:
+    """
+    `path` in normal form, or `ValueError`: relative, no `..`, no empty part, no NUL, encodable as UTF-8.
+
+    >>> clean_path("src/./a.py")
+    'src/a.py'
+    """
+    if not path or "\0" in path or path.startswith("/"):
+        raise ValueError(f"{path!r} is not a relative path")
+    path.encode("utf-8")
+    parts = [part for part in PurePosixPath(path).parts if part != "."]
+    if not parts or ".." in parts:
+        raise ValueError(f"{path!r} leaves its folder")
+    return "/".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """An immutable set of regular files by relative path."""
+
+    files: Mapping[str, File] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for path in self.files:
+            if clean_path(path) != path:
+                raise ValueError(f"{path!r} is not in normal form")
+
+    @classmethod
+    def of(cls, files: Mapping[str, str | bytes]) -> Tree:
+        """A tree of plain files from text (UTF-8) or bytes."""
+        raw = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
+        return cls({path: File(data=data) for path, data in raw.items()})
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Tree:
+        """
+        The files below `folder` on this host. Raises `TaskError` for links and special files: a task folder is
+        trusted only for what it declares, and a link would bring in something that no digest of it covers.
+        """
+        files: dict[str, File] = {}
+        for root, folders, names in os.walk(folder, followlinks=False):
+            folders[:] = sorted(name for name in folders if name not in {"__pycache__", ".git"})
+            for name in [*folders, *sorted(names)]:
+                path = Path(root) / name
+                mode = path.lstat().st_mode
+                if stat.S_ISDIR(mode):
+                    continue
+                if not stat.S_ISREG(mode):
+                    raise TaskError(f"{path} is a link or a special file: expected regular files and folders only")
+                files[path.relative_to(folder).as_posix()] = File(data=path.read_bytes(), executable=bool(mode & 0o100))
+        return cls(files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self.files))
+
+    def __getitem__(self, path: str) -> bytes:
+        return self.files[path].data
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.files
+
+    def text(self, path: str) -> str:
+        """The file at `path` as UTF-8 text, undecodable bytes replaced."""
+        return self.files[path].data.decode("utf-8", "replace")
+
+    def under(self, prefix: str) -> Tree:
+        """The part of the tree below the folder `prefix`, with `prefix` taken off its paths."""
+        head = prefix.rstrip("/") + "/"
+        return Tree({path[len(head) :]: file for path, file in self.files.items() if path.startswith(head)})
+
+    def placed(self, prefix: str) -> Tree:
+        """The same files below the folder `prefix`."""
+        return Tree({f"{prefix.rstrip('/')}/{path}": file for path, file in self.files.items()})
+
+    def merged(self, other: Tree) -> Tree:
+        """Both trees in one; where both have a path, `other` wins."""
+        return Tree({**self.files, **other.files})
+
+    @property
+    def size(self) -> int:
+        """Bytes in all files together."""
+        return sum(len(file.data) for file in self.files.values())
+
+    def manifest(self) -> dict[str, dict[str, object]]:
+        """By path: SHA-256, size in bytes, and whether it is executable."""
+        return {
+            path: {
+                "sha256": digest_bytes(self.files[path].data),
+                "bytes": len(self.files[path].data),
+                "executable": self.files[path].executable,
+            }
+            for path in sorted(self.files)
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical manifest: equal for equal paths, bytes and executable bits, whatever the order."""
+        return digest_json(self.manifest())
+
+    def to_tar(self) -> bytes:
+        """The tree as an uncompressed tar with fixed times and owners, so that equal trees give equal bytes."""
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for path in sorted(self.files):
+                file = self.files[path]
+                info = tarfile.TarInfo(path)
+                info.size = len(file.data)
+                info.mode = 0o755 if file.executable else 0o644
+                archive.addfile(info, io.BytesIO(file.data))
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exhibit:
+    """What the harness itself took out of a workspace at the end: a tree, and what it left out and why."""
+
+    tree: Tree
+    dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The digest of the tree."""
+        return self.tree.digest
+
+    @classmethod
+    def from_tar(cls, stream: BinaryIO, caps: TreeCaps) -> Exhibit:
+        """
+        Read a hostile tar as it streams: regular files only, within `caps`; the rest is dropped and named.
+
+        Raises `ValueError` when it is no tar at all or ends in the middle of a member.
+        """
+        files: dict[str, File] = {}
+        dropped: list[Dropped] = []
+        total = seen = 0
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for member in archive:
+                    seen += 1
+                    if seen > caps.entries * 2:
+                        dropped.append(Dropped(path="*", why=f"more than {caps.entries * 2} members; the rest was not read"))
+                        break
+                    if member.isdir():
+                        continue
+                    why = _why_dropped(member, files, total, caps)
+                    if why is not None:
+                        dropped.append(Dropped(path=repr(member.name)[1:-1][:512], why=why))
+                        continue
+                    body = archive.extractfile(member)
+                    data = body.read() if body is not None else b""
+                    if len(data) != member.size:
+                        raise ValueError(f"the archive ends inside {member.name!r}")
+                    files[clean_path(member.name)] = File(data=data, executable=bool(member.mode & 0o100))
+                    total += len(data)
+        except (tarfile.TarError, EOFError) as error:
+            raise ValueError(f"not a readable archive: {error}") from error
+        return cls(tree=Tree(files), dropped=tuple(dropped))
+
+
+def _why_dropped(member: tarfile.TarInfo, files: Mapping[str, File], total: int, caps: TreeCaps) -> str | None:
+    """Why a member of a hostile archive stays out, or None if it may come in."""
+    if not member.isreg() or member.issparse():
+        kinds = {tarfile.SYMTYPE: "symbolic link", tarfile.LNKTYPE: "hard link", tarfile.FIFOTYPE: "FIFO"}
+        return kinds.get(member.type, "sparse file" if member.issparse() else "not a regular file")
+    try:
+        path = clean_path(member.name)
+    except ValueError as error:
+        return str(error)
+    if path in files:
+        return "the path is there twice"
+    if len(files) >= caps.entries:
+        return f"more than {caps.entries} files"
+    if path.count("/") >= caps.depth:
+        return f"deeper than {caps.depth} folders"
+    if member.size > caps.file_bytes:
+        return f"{member.size} bytes, over the cap of {caps.file_bytes} for one file"
+    if total + member.size > caps.total_bytes:
+        return f"the tree would hold over {caps.total_bytes} bytes"
+    return None
