@@ -46,7 +46,9 @@ class BlobStore:
         except FileNotFoundError:
             raise IntegrityError(f"blob {digest} is missing from {self.root}") from None
         if digest_bytes(data) != digest:
-            raise IntegrityError(f"blob {digest} in {self.root} is damaged: its bytes have SHA-256 {digest_bytes(data)}")
+            raise IntegrityError(
+                f"blob {digest} in {self.root} is damaged: its bytes have SHA-256 {digest_bytes(data)}"
+            )
         return data
 
     def put_json(self, value: Json) -> str:

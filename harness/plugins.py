@@ -44,7 +44,9 @@ class PluginInfo:
         if spec.submodule_search_locations is None:
             return digest_bytes(origin.read_bytes())
         files = sorted(path for path in origin.parent.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-        return digest_json({path.relative_to(origin.parent).as_posix(): digest_bytes(path.read_bytes()) for path in files})
+        return digest_json(
+            {path.relative_to(origin.parent).as_posix(): digest_bytes(path.read_bytes()) for path in files}
+        )
 
 
 def _info(kind: Kind, point: EntryPoint) -> PluginInfo:

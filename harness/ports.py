@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# fmt: off
+# The formatter would spread this page over two: the methods of a contract stand together here.
+
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -9,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from anyio.abc import ByteStream
 
+    from harness.messages import Completion, ModelIdentity, ModelSpec, Request
     from harness.seats.desk import Desk
     from harness.tasks.task import OpenHalf, SealedHalf
     from harness.tree import Exhibit, Tree
-    from harness.values import (
-        Completion, Declared, ExecResult, ModelIdentity, ModelSpec, Request, Standing, ToolRules, Verdict, Walls,
-    )
+    from harness.values import Declared, Standing, Verdict
     from harness.views import Attempt, Fence, Finding, PublicReading, RoundView, Site
+    from harness.walls import ExecResult, ToolRules, Walls
 
 
 class Workspace(Protocol):
@@ -27,11 +30,8 @@ class Workspace(Protocol):
         self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0, output_bytes: int = 1 << 20,
         env: Mapping[str, str] | None = None, cwd: str = "/workspace",
     ) -> ExecResult: ...
-
     def stream(self, argv: Sequence[str]) -> AbstractAsyncContextManager[ByteStream]: ...
-
     async def kill(self) -> None: ...
-
     async def facts(self) -> Mapping[str, Any]: ...
 
 
@@ -41,15 +41,10 @@ class WorkspaceBackend(Protocol):
     name: str
 
     async def engine(self) -> Mapping[str, str]: ...
-
     async def image_digest(self, image: str) -> str: ...
-
     async def guarantees(self) -> Mapping[str, str | None]: ...
-
     def options(self, walls: Walls) -> Mapping[str, Any]: ...
-
     def open(self, walls: Walls, *, run: str) -> AbstractAsyncContextManager[Workspace]: ...
-
     async def reap(self) -> Sequence[str]: ...
 
 
@@ -69,7 +64,6 @@ class ModelProvider(Protocol):
     name: str
 
     async def identify(self, spec: ModelSpec) -> ModelIdentity: ...
-
     def open(self, spec: ModelSpec) -> AbstractAsyncContextManager[Model]: ...
 
 
@@ -81,7 +75,6 @@ class Arm(Protocol):
 
     @property
     def content(self) -> bytes: ...
-
     def render(self, view: RoundView) -> str: ...
 
 
@@ -91,7 +84,6 @@ class Seat(Protocol):
     name: str
 
     def options(self) -> Mapping[str, Any]: ...
-
     async def sit(self, desk: Desk) -> Declared: ...
 
 
@@ -108,13 +100,9 @@ class Referee(Protocol):
     classes: Mapping[str, Standing]
 
     def suite(self, sealed: SealedHalf) -> Mapping[str, Any]: ...
-
     def reference(self, sealed: SealedHalf) -> Tree: ...
-
     def battery(self, task: OpenHalf, sealed: SealedHalf) -> Mapping[str, Tree]: ...
-
     async def judge(self, exhibit: Exhibit, task: OpenHalf, sealed: SealedHalf, rooms: RoomOpener) -> Verdict: ...
-
     def public_check(
         self, task: OpenHalf, sealed: SealedHalf, rooms: RoomOpener
     ) -> AbstractAsyncContextManager[PublicCheck | None]: ...
@@ -129,5 +117,4 @@ class Probe(Protocol):
     holds: frozenset[Finding]
 
     def weaken(self, fence: Fence, site: Site) -> Fence: ...
-
     async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt: ...

@@ -33,7 +33,9 @@ class Transcript:
     def __enter__(self) -> Transcript:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
 
     def add(self, event: str, **data: Any) -> None:

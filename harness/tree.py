@@ -190,7 +190,9 @@ class Exhibit:
                 for member in archive:
                     seen += 1
                     if seen > caps.entries * 2:
-                        dropped.append(Dropped(path="*", why=f"more than {caps.entries * 2} members; the rest was not read"))
+                        dropped.append(
+                            Dropped(path="*", why=f"more than {caps.entries * 2} members; the rest was not read")
+                        )
                         break
                     if member.isdir():
                         continue

@@ -7,11 +7,14 @@ Missing is not zero: an unknown count is `None`, and a sum with an unknown is un
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from pydantic import ConfigDict
 
 __all__ = [
+    "STRICT",
     "CellKey",
     "Declared",
     "End",
@@ -32,7 +35,8 @@ __all__ = [
     "VoidPrice",
 ]
 
-_STRICT = {"extra": "forbid", "allow_inf_nan": False}
+STRICT: ConfigDict = {"extra": "forbid", "allow_inf_nan": False}
+"""How every value is read from disk: unknown keys, NaN and infinities are refused."""
 
 Limit: TypeAlias = Literal["tokens", "usd", "calls", "wall", "output"]
 """The meters that can stop a seat."""
@@ -101,7 +105,7 @@ def _sum(left: int | None, right: int | None) -> int | None:
 class Usage:
     """Tokens of one call or of many, by the five directions that are priced apart; `None` is unknown, never 0."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     input: int | None = None
     cache_write_5m: int | None = None
@@ -130,7 +134,7 @@ class Usage:
 class ExactPrice:
     """A price in US dollars, every token of it counted and rated."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     usd: float
     kind: Literal["exact"] = "exact"
 
@@ -139,7 +143,7 @@ class ExactPrice:
 class LowerBoundPrice:
     """At least this many US dollars: part of the usage is unknown."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     usd: float
     reason: str
     kind: Literal["lower_bound"] = "lower_bound"
@@ -149,7 +153,7 @@ class LowerBoundPrice:
 class VoidPrice:
     """No price at all; there is no figure here, not even 0.00."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     reason: str
     kind: Literal["void"] = "void"
 
@@ -161,7 +165,7 @@ Price: TypeAlias = ExactPrice | LowerBoundPrice | VoidPrice
 class Declared:
     """The seat stopped by itself; the referee decides."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     note: str = ""
     kind: Literal["DECLARED"] = "DECLARED"
 
@@ -170,7 +174,7 @@ class Declared:
 class Halt:
     """A budget or cap stopped the seat: never a failure. `bound` and `spent` are in the limit's own unit."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     limit: Limit
     scope: Literal["cell", "arm", "run"]
     bound: float
@@ -182,7 +186,7 @@ class Halt:
 class FailedBoot:
     """No behaviour of the subject at all; not judged."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     detail: str
     kind: Literal["FAILED_BOOT"] = "FAILED_BOOT"
 
@@ -191,7 +195,7 @@ class FailedBoot:
 class Void:
     """The machine, the fence, the model server or the referee failed: no number of any kind."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     cause: str
     detail: str
     kind: Literal["VOID"] = "VOID"
@@ -201,7 +205,7 @@ class Void:
 class Refused:
     """A gate refused to build the cell; reported as a result."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     gate: str
     detail: str
     kind: Literal["REFUSED"] = "REFUSED"
@@ -214,7 +218,7 @@ End: TypeAlias = Declared | Halt | FailedBoot | Void | Refused
 class Evidence:
     """What a verdict rests on: SHA-256 of the judged tree and of the suite, and the execution that made it."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     code: str
     suite: str
     execution: str
@@ -228,7 +232,7 @@ class TierReading:
     `ran` is False for a tier that was not reached, and then `reading` is NOT_RUN.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     tier: str
     reading: str
     ran: bool = True
@@ -240,7 +244,7 @@ class TierReading:
 class Verdict:
     """A referee's word on one exhibit. `detail` is for people; nothing is decided by it."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     reading: str
     standing: Standing
     evidence: Evidence
@@ -258,171 +262,3 @@ class Verdict:
             theirs.code,
             theirs.suite,
         )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Decoding:
-    """How the model samples. `num_predict` and `num_ctx` are in tokens; `seed` is set by the harness per call."""
-
-    __pydantic_config__ = _STRICT
-    temperature: float = 0.8
-    top_p: float = 0.95
-    num_predict: int = 512
-    num_ctx: int = 4096
-    stop: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolSpec:
-    """One tool offered to a model; `parameters` is a JSON Schema of an object."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolCall:
-    """A model's wish to call a tool; `arguments` were parsed by the provider, or None if they did not parse."""
-
-    id: str
-    name: str
-    arguments: Mapping[str, Any] | None
-    raw: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
-    """One message of a conversation. A `tool` message answers the call `tool_call_id`, made to `tool_name`."""
-
-    role: Literal["system", "user", "assistant", "tool"]
-    content: str
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str | None = None
-    tool_name: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
-    """One call of a model: everything that decides its answer."""
-
-    messages: tuple[Message, ...]
-    decoding: Decoding
-    seed: int
-    tools: tuple[ToolSpec, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Completion:
-    """A model's answer. `stop` is "length" when num_predict or the window ended it: a valid answer, marked."""
-
-    text: str
-    stop: Literal["stop", "length", "tool_calls"]
-    usage: Usage
-    served_model: str
-    latency_s: float
-    tool_calls: tuple[ToolCall, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelSpec:
-    """
-    A model as the experiment names it.
-
-    `name` is the experiment's own label (part of unit and cell keys); `provider` a registered model provider; `model`
-    what that provider calls it. `key_env` names the environment variable that holds a key, never the key.
-    """
-
-    name: str
-    provider: str
-    model: str
-    base_url: str | None = None
-    key_env: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelIdentity:
-    """What the provider says it will serve; `digest` is None where a provider has none, and that is then shown."""
-
-    served: str
-    digest: str | None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Mount:
-    """A path of the host shown inside a workspace. Scored walls have none; a probe's weakening may."""
-
-    source: str
-    target: str
-    read_only: bool = True
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Caps:
-    """What a workspace may use: bytes, processes, CPU cores, seconds of life."""
-
-    __pydantic_config__ = _STRICT
-    memory_bytes: int = 1 << 30
-    pids: int = 128
-    cpus: float = 1.0
-    workspace_bytes: int = 256 << 20
-    workspace_inodes: int = 20_000
-    tmp_bytes: int = 64 << 20
-    file_bytes: int = 64 << 20
-    open_files: int = 1024
-    lifetime_s: float = 7200.0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Walls:
-    """
-    What a workspace is walled by, rendered by `fences` from a policy and rendered again by a backend into its options.
-
-    The defaults are the sealed state; only a probe's positive control asks for anything weaker.
-    """
-
-    image: str
-    caps: Caps = field(default_factory=Caps)
-    network: Literal["none", "host", "bridge"] = "none"
-    read_only_root: bool = True
-    keep_capabilities: bool = False
-    new_privileges: bool = False
-    host_pids: bool = False
-    run_as_root: bool = False
-    mounts: tuple[Mount, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolRules:
-    """
-    What a seat's file tools may touch, by containment of paths inside the workspace, and which tools exist.
-
-    `denied` wins over both roots. An empty `readable` or `writable` refuses everything.
-    """
-
-    tools: frozenset[str]
-    readable: tuple[str, ...]
-    writable: tuple[str, ...]
-    denied: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExecResult:
-    """
-    What one program in a workspace did. `status` is None when it could not be known: then nothing may be concluded.
-
-    Outputs are cut at the caller's cap, which `stdout_cut` and `stderr_cut` tell. `timed_out` means the time limit
-    killed everything the program had started.
-    """
-
-    stdout: bytes
-    stderr: bytes
-    status: int | None
-    seconds: float
-    timed_out: bool = False
-    stdout_cut: bool = False
-    stderr_cut: bool = False

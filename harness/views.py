@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from harness.values import ToolRules, Walls
+from harness.walls import ToolRules, Walls
 
 __all__ = ["Attempt", "Fact", "Fence", "Finding", "Previous", "PublicReading", "RoundView", "Site"]
 

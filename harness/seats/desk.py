@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.messages import Decoding
 from harness.ports import Arm, Model, PublicCheck, Workspace
 from harness.seeds import SeedBook
 from harness.tasks.task import OpenHalf
 from harness.transcript import Transcript
-from harness.values import Decoding, ToolRules
+from harness.walls import ToolRules
 
 __all__ = ["Desk"]
 
