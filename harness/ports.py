@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # fmt: off
 # The formatter would spread this page over two: the methods of a contract stand together here.
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias

@@ -22,8 +22,8 @@ __all__ = [
     "ExactPrice",
     "FailedBoot",
     "Halt",
-    "LowerBoundPrice",
     "Limit",
+    "LowerBoundPrice",
     "Price",
     "Refused",
     "Standing",
@@ -159,6 +159,7 @@ class VoidPrice:
 
 
 Price: TypeAlias = ExactPrice | LowerBoundPrice | VoidPrice
+"""Told apart by `kind`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -212,6 +213,7 @@ class Refused:
 
 
 End: TypeAlias = Declared | Halt | FailedBoot | Void | Refused
+"""Told apart by `kind`; decided before anything the referee says."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
