@@ -93,7 +93,7 @@ class PublicCheck(Protocol):
 
 
 class Referee(Protocol):
-    """Judges an exhibit against sealed material, in workspaces of its own. `classes` maps each reading to a standing."""
+    """Judges an exhibit against sealed material in workspaces of its own; `classes` maps each reading to a standing."""
 
     name: str
     classes: Mapping[str, Standing]

@@ -1,7 +1,7 @@
 """
 The transcript of one try of one cell: what was sent, what came back, what was run, as it happened.
 
-One JSON object a line, each on the disk before the next thing happens, so that the spend of a try that was killed is known.
+One JSON object a line, each on the disk before the next thing happens, so that the spend of a killed try is known.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from harness.canonical import canonical_bytes, digest_bytes
 from harness.clock import Clock, SystemClock, now_text
@@ -30,7 +30,7 @@ class Transcript:
         self._file = path.open("xb")
         self._count = 0
 
-    def __enter__(self) -> Transcript:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -61,7 +61,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
-    """A finding, and the evidence for it: the denial's own signature, the canary that came back, or what was unclear."""
+    """A finding and its evidence: the denial's own signature, the canary that came back, or what was unclear."""
 
     finding: Finding
     evidence: str
@@ -78,8 +78,9 @@ class Fence:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
     """
-    The decoys that the host has set out for one probing: canary values that only the host knows, by name, and the host's
-    paths and addresses where each can be found (`places`), so that a weakening can expose one and an attempt can go for it.
+    The decoys that the host has set out for one probing: `canaries` are values that only the host knows, by name;
+    `places` the host's paths and addresses where each can be found, so that a weakening can expose one and an attempt
+    can go for it.
     """
 
     canaries: Mapping[str, str]
