@@ -1,7 +1,8 @@
 """
 The transcript of one try of one cell: what was sent, what came back, what was run, as it happened.
 
-One JSON object a line, each on the disk before the next thing happens, so that the spend of a killed try is known.
+One JSON object a line, each handed to the system before the next thing happens, so that the spend of a try that was
+killed is known; it is forced onto the disk when the try ends, before the outcome that names it is recorded.
 """
 
 from __future__ import annotations
@@ -36,14 +37,20 @@ class Transcript:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self.close()
+
+    def close(self) -> None:
+        """Force what was written onto the disk and close the file; harmless when done twice."""
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
 
     def add(self, event: str, **data: Any) -> None:
         """Write one event. Text that is no valid Unicode is kept with its stray bytes escaped."""
         line = {"n": self._count, "at": now_text(self._clock), "event": event, **_plain(data)}
         self._file.write(canonical_bytes(line) + b"\n")
         self._file.flush()
-        os.fsync(self._file.fileno())
         self._count += 1
 
     def digest(self) -> str:

@@ -1,0 +1,31 @@
+"""Options and fixtures that every test shares."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--live` adds the tests that need an engine, a sandbox or a model; the default run needs none of them."""
+    parser.addoption(
+        "--live", action="store_true", help="run the live tests too (they fail, not skip, without an engine)"
+    )
+    parser.addoption("--live-only", action="store_true", help="run the live tests alone")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the live tests out (deselected, never skipped) unless they were asked for."""
+    live = [item for item in items if item.get_closest_marker("live") is not None]
+    if config.getoption("--live-only"):
+        fast = [item for item in items if item not in live]
+        config.hook.pytest_deselected(items=fast)
+        items[:] = live
+    elif not config.getoption("--live"):
+        config.hook.pytest_deselected(items=live)
+        items[:] = [item for item in items if item not in live]
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Each async test runs on asyncio and on trio."""
+    return str(request.param)
