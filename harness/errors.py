@@ -11,6 +11,7 @@ Every error Proctor raises on purpose, sorted by who has to act.
     │   └── BusyError             another process holds the run
     ├── GateRefused           the experimenter: a gate refused to start a scored run
     ├── IntegrityError        the auditor: a record or blob is not what it says it is
+    ├── StorageError          the machine's owner: the disk does not take what must be kept
     └── Blamed                nobody's number: something of ours failed, the cell is VOID
         ├── ModelServerError      the model server failed or answered nonsense
         ├── RequestRefused        the model server refused the request
@@ -73,6 +74,10 @@ class GateRefused(ProctorError):
 
 class IntegrityError(ProctorError):
     """A record, blob or transcript is not what it says it is."""
+
+
+class StorageError(ProctorError):
+    """The disk does not take what must be kept; nothing half-written stays."""
 
 
 class Blamed(ProctorError):

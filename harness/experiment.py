@@ -1,0 +1,369 @@
+"""
+The experiment file: what a person writes, validated whole before anything else happens.
+
+Every table refuses keys that it does not know and names the nearest one that it does.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from harness.analysis import Analysis
+from harness.errors import ExperimentError, unknown_name
+
+__all__ = [
+    "ArmEntry",
+    "Budget",
+    "Budgets",
+    "Experiment",
+    "ModelChoice",
+    "ModelEntry",
+    "Rates",
+    "RefereeEntry",
+    "SeatEntry",
+    "TaskEntry",
+    "WorkspaceEntry",
+    "load_experiment",
+    "parse_experiment",
+]
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True, strict=True
+    )
+
+
+class TaskDraw(_Table):
+    """A reproducible draw from a data set."""
+
+    seed: int
+    """Decides the draw: tasks are ordered by the SHA-256 of `seed|task_id`."""
+    n: Count
+    """How many tasks to take."""
+
+
+class TaskEntry(_Table):
+    """Where tasks come from."""
+
+    source: str
+    """`folder:PATH` for one task folder or a folder of them; `evalplus:humaneval`, `evalplus:mbpp` or
+    `evalplus:FILE.jsonl` for a data set in the EvalPlus schema. Paths are relative to the experiment file."""
+    ids: list[str] = []
+    """Take these tasks only; empty takes all."""
+    draw: TaskDraw | None = None
+    """Take a seeded draw instead of all."""
+    cap: Count | None = None
+    """Take at most so many, the first in the order of the source or the draw."""
+    benchmark: Name | None = None
+    """Another name for the benchmark than the source's own."""
+
+
+class Rates(_Table):
+    """US dollars per million tokens, by direction."""
+
+    input: Annotated[float, Field(ge=0)]
+    """Fresh input tokens."""
+    output: Annotated[float, Field(ge=0)]
+    """Output tokens."""
+    cache_read: Annotated[float, Field(ge=0)] = 0.0
+    """Input tokens read from a cache."""
+    cache_write_5m: Annotated[float, Field(ge=0)] = 0.0
+    """Input tokens written to a five-minute cache."""
+    cache_write_1h: Annotated[float, Field(ge=0)] = 0.0
+    """Input tokens written to a one-hour cache."""
+
+
+class ModelChoice(_Table):
+    """One way to reach a model."""
+
+    provider: Name
+    """A registered model provider: `local`, `ollama`, `openai`, `scripted`, or a plugin's."""
+    model: str
+    """What the provider calls it."""
+    base_url: str | None = None
+    """The server's address, for providers that have one."""
+    key_env: str | None = None
+    """The name of the environment variable that holds the key; never the key."""
+    options: dict[str, Any] = {}
+    """The provider's own options."""
+
+
+class ModelEntry(_Table):
+    """A model under the experiment's own name."""
+
+    name: Name
+    """Part of every unit and cell."""
+    provider: Name | None = None
+    """A registered model provider; or leave it out and give `choices`."""
+    model: str | None = None
+    """What the provider calls the model."""
+    base_url: str | None = None
+    """The server's address, for providers that have one."""
+    key_env: str | None = None
+    """The name of the environment variable that holds the key; never the key."""
+    options: dict[str, Any] = {}
+    """The provider's own options."""
+    choices: list[ModelChoice] = []
+    """In order: the first that can be reached when the experiment is frozen is pinned."""
+    rates: Rates | None = None
+    """Prices; without them the cost in dollars is void, not zero."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ModelEntry:
+        direct = self.provider is not None and self.model is not None
+        if direct == bool(self.choices) or (self.choices and (self.provider or self.model)):
+            raise ValueError(f"model {self.name!r}: give either `provider` and `model`, or `choices`")
+        return self
+
+    def ways(self) -> list[ModelChoice]:
+        """The choices in order; one, where the entry names a provider itself."""
+        if self.choices:
+            return self.choices
+        assert self.provider is not None
+        assert self.model is not None
+        return [
+            ModelChoice(
+                provider=self.provider,
+                model=self.model,
+                base_url=self.base_url,
+                key_env=self.key_env,
+                options=self.options,
+            )
+        ]
+
+
+class DecodingEntry(_Table):
+    """How the model samples."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.8
+    """0 is greedy."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 0.95
+    """Nucleus sampling."""
+    num_predict: Count = 512
+    """Most tokens of one answer."""
+    num_ctx: Count = 4096
+    """The context window, in tokens."""
+    stop: list[str] = []
+    """Texts that end an answer."""
+
+
+class SeatEntry(_Table):
+    """The kind of agent session."""
+
+    kind: Name = "oneshot"
+    """A registered seat: `oneshot`, `loop`, `scripted`, or a plugin's."""
+    seed_namespace: Annotated[str, Field(min_length=1, pattern=r"^[^|\s]+$")]
+    """Seeds are drawn from it; two experiments never share one."""
+    options: dict[str, Any] = {}
+    """The seat's own options (`rounds`, `max_turns`, ...)."""
+    decoding: DecodingEntry = DecodingEntry()
+    """How the model samples."""
+
+
+class ArmEntry(_Table):
+    """An arm whose text stands in a file of the experiment's own."""
+
+    name: Name
+    """The arm's name in this experiment; it must not be taken."""
+    file: str
+    """A UTF-8 text file, relative to the experiment file; its bytes are pinned."""
+
+
+class LimitsEntry(_Table):
+    """What a workspace may use."""
+
+    memory_bytes: Count = 1 << 30
+    """Memory of everything in it together, in bytes."""
+    pids: Count = 128
+    """Processes and threads."""
+    cpus: Positive = 1.0
+    """CPU cores."""
+    workspace_bytes: Count = 256 << 20
+    """Size of `/workspace`, in bytes."""
+    workspace_inodes: Count = 20_000
+    """Files and folders in `/workspace`."""
+    tmp_bytes: Count = 64 << 20
+    """Size of `/tmp`, in bytes."""
+    file_bytes: Count = 64 << 20
+    """Largest single file, in bytes."""
+    open_files: Count = 1024
+    """Open files of one process."""
+    lifetime_s: Positive = 7200.0
+    """Seconds after which a workspace ends whatever happens to its driver."""
+
+
+class WorkspaceEntry(_Table):
+    """Where seats and referees work."""
+
+    backend: Name = "auto"
+    """`docker`, `bubblewrap`, a plugin's, or `auto` (Docker if its engine answers, else bubblewrap; pinned at freeze)."""
+    image: str = "proctor-seat"
+    """The image, as `proctor image build` names it, or as the engine does."""
+    limits: LimitsEntry = LimitsEntry()
+    """What a workspace may use."""
+
+
+class Budget(_Table):
+    """Limits of one scope; a limit that is left out does not bind."""
+
+    tokens: Count | None = None
+    """All tokens, in and out."""
+    usd: Positive | None = None
+    """US dollars; needs `rates` on every model."""
+    calls: Count | None = None
+    """Calls of the model."""
+    wall_s: Positive | None = None
+    """Seconds of the seat's time."""
+    output_bytes: Count | None = None
+    """Bytes of tool output and model text together."""
+
+
+class Budgets(_Table):
+    """Limits of a cell, of an arm over the whole run, and of the run."""
+
+    cell: Budget = Budget()
+    """Of each try of a cell."""
+    arm: Budget = Budget()
+    """Of all cells of one arm together."""
+    run: Budget = Budget()
+    """Of the whole run."""
+
+
+class RefereeEntry(_Table):
+    """Who judges."""
+
+    name: Name
+    """A registered referee: `evalplus`, `pytest`, `null`, or a plugin's."""
+    options: dict[str, Any] = {}
+    """The referee's own options."""
+
+
+class RetriesEntry(_Table):
+    """How often a failure that is nobody's result is tried again."""
+
+    void: Annotated[int, Field(ge=0, le=10)] = 1
+    """Further tries of a VOID cell; each try is a line of its own, and its spend is kept."""
+
+
+class Experiment(_Table):
+    """The whole file."""
+
+    name: Name
+    """Names the run folder."""
+    question: Annotated[str, Field(min_length=1)]
+    """What the experiment asks, in a sentence."""
+    tasks: Annotated[list[TaskEntry], Field(min_length=1)]
+    """Where tasks come from."""
+    models: Annotated[list[ModelEntry], Field(min_length=1)]
+    """The models."""
+    seat: SeatEntry
+    """The kind of agent session."""
+    arms: Annotated[list[Name | ArmEntry], Field(min_length=1)]
+    """Registered names, or arms in files of the experiment's own."""
+    extras: Annotated[list[Name], Field(min_length=1)] = ["none"]
+    """Named additions a card may carry; `none` is the card alone."""
+    replicates: Count = 1
+    """How often each condition is run."""
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 1
+    """Cells at once."""
+    workspace: WorkspaceEntry = WorkspaceEntry()
+    """Where seats and referees work."""
+    fence: dict[str, Any] = {}
+    """The fence's policy; see docs/explanation/fences.md."""
+    budgets: Budgets = Budgets()
+    """What stops a seat."""
+    referee: RefereeEntry
+    """Who judges."""
+    retries: RetriesEntry = RetriesEntry()
+    """How often a failure that is nobody's result is tried again."""
+    analysis: Analysis
+    """Contrasts and tests, registered before the first call."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Experiment:
+        arms = [arm if isinstance(arm, str) else arm.name for arm in self.arms]
+        for what, names in (("arm", arms), ("model", [model.name for model in self.models]), ("extra", self.extras)):
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"{what} {name!r} is listed {names.count(name)} times: expected once")
+        budgets = (self.budgets.cell, self.budgets.arm, self.budgets.run)
+        unrated = [model.name for model in self.models if model.rates is None]
+        if unrated and any(budget.usd is not None for budget in budgets):
+            raise ValueError(f"a budget in `usd` needs `rates` on every model: {', '.join(unrated)} has none")
+        self.analysis.validate_against(arms, [model.name for model in self.models], self.extras)
+        return self
+
+    def arm_names(self) -> list[str]:
+        """The arms' names in the order of the file."""
+        return [arm if isinstance(arm, str) else arm.name for arm in self.arms]
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Read and validate an experiment file. Raises `ExperimentError` that names the bad value and what was expected."""
+    if path.is_dir():
+        path = path / "experiment.toml"
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise ExperimentError(f"{path} does not exist: `proctor init DIR` writes an example") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(f"{path} can't be read: {error}") from None
+    return parse_experiment(text, str(path))
+
+
+def parse_experiment(text: str, origin: str = "experiment.toml") -> Experiment:
+    """Validate the text of an experiment file; `origin` is how messages call it."""
+    try:
+        return Experiment.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"{origin} is not valid TOML: {error}") from None
+    except ValidationError as error:
+        raise ExperimentError(_explain(error, origin)) from None
+
+
+def _explain(error: ValidationError, origin: str) -> str:
+    """One line a fault: where it stands, what stands there, what was expected."""
+    lines = []
+    for fault in error.errors(include_url=False):
+        where = ".".join(str(part) for part in fault["loc"] if part not in {"constrained-str", "ArmEntry"})
+        if fault["type"] == "extra_forbidden":
+            known = _fields_at(fault["loc"][:-1])
+            lines.append(f"{where}: " + unknown_name("key", str(fault["loc"][-1]), known))
+        elif fault["type"] == "missing":
+            lines.append(f"{where}: missing, and required")
+        else:
+            shown = repr(fault["input"])
+            lines.append(f"{where or 'file'}: {fault['msg']}, got {shown if len(shown) <= 80 else shown[:77] + '...'}")
+    return f"{origin} can't be used:\n  " + "\n  ".join(lines)
+
+
+def _fields_at(location: tuple[int | str, ...]) -> list[str]:
+    """The field names of the table that stands at a validation error's location."""
+    tables: list[type[BaseModel]] = [Experiment]
+    for part in location:
+        if isinstance(part, int):
+            continue
+        inner = [
+            found
+            for table in tables
+            if part in table.model_fields
+            for found in _tables_in(table.model_fields[part].annotation)
+        ]
+        tables = inner or [table for table in tables if table.__name__ == part] or tables
+    return sorted({name for table in tables for name in table.model_fields})
+
+
+def _tables_in(annotation: Any) -> list[type[BaseModel]]:
+    """The table types inside an annotation such as `list[TaskEntry]` or `TaskDraw | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for part in getattr(annotation, "__args__", ()) for found in _tables_in(part)]
