@@ -1,0 +1,1 @@
+"""Tests of the model providers; a package, so that the live tests can use its servers."""
