@@ -1,0 +1,216 @@
+"""
+Tasks from a file in EvalPlus's schema: HumanEval+, MBPP+, or one of your own.
+
+The seat gets the prompt; everything else (reference, inputs, contract, tolerance) is sealed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import hashlib
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import environment
+from harness.errors import TaskError
+from harness.tasks.evalplus_inputs import convert_inputs
+from harness.tasks.task import OpenHalf, SealedHalf, Task
+from harness.tree import Tree
+
+__all__ = ["SUITE_FILE", "load_evalplus"]
+
+SUITE_FILE = "evalplus.json"
+"""Where the sealed half keeps the record, below `tests/`."""
+
+_TEXT_KEYS = ("task_id", "prompt", "entry_point", "canonical_solution", "contract")
+_LIST_KEYS = ("base_input", "plus_input")
+_REQUIRED = (*_TEXT_KEYS, *_LIST_KEYS, "atol")
+_OPTIONAL = ("assertion", "test")
+_BENCHMARKS = ("humaneval", "mbpp")
+
+
+def load_evalplus(
+    source: str | Path,
+    *,
+    ids: Sequence[str] | None = None,
+    draw: Mapping[str, int] | None = None,
+    cap: int | None = None,
+    benchmark: str | None = None,
+) -> list[Task]:
+    """
+    The tasks of `source`: `humaneval`, `mbpp`, or the path of a `.jsonl` or `.jsonl.gz` file in EvalPlus's schema.
+
+    `ids` chooses tasks by name (`HumanEval/0` or `0`), in the order given. `draw` is `{"seed": S, "n": N}`: the N tasks
+    whose SHA-256 of `S|task_id` is smallest, the same ones on every machine. `cap` keeps at most the first so many.
+    They apply in this order. `benchmark` names the benchmark; by default that is the source's name or file stem.
+
+    Raises `TaskError` for a file that is missing or not in the schema, an unknown or doubled id, or a bad draw.
+    """
+    name, path = _locate(source)
+    records = _read(path)
+    chosen = list(records.values()) if ids is None else [records[_resolve(wanted, records)] for wanted in ids]
+    if ids is not None and len({record["task_id"] for record in chosen}) != len(chosen):
+        raise TaskError(f"ids of {path} name a task twice: {', '.join(map(str, ids))}")
+    if draw is not None:
+        chosen = _draw(chosen, draw)
+    if cap is not None:
+        if cap < 1:
+            raise TaskError(f"cap is {cap}: expected 1 or more")
+        chosen = chosen[:cap]
+    return [_task(record, benchmark or name) for record in chosen]
+
+
+def _locate(source: str | Path) -> tuple[str, Path]:
+    """The benchmark's name and its file."""
+    if str(source) not in _BENCHMARKS:
+        path = Path(source)
+        stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
+        if not path.is_file() or stem == path.name:
+            raise TaskError(
+                f"{str(source)!r} is no task source: expected {' or '.join(map(repr, _BENCHMARKS))}, or the path of "
+                "an existing .jsonl or .jsonl.gz file"
+            )
+        return stem, path
+    name = str(source)
+    override = environment.evalplus_override(name)
+    if override is not None:
+        if not override.is_file():
+            raise TaskError(f"{name.upper()}_OVERRIDE_PATH names {str(override)!r}, which is not a file")
+        return name, override
+    return name, _downloaded(name)
+
+
+def _downloaded(name: str) -> Path:
+    """The file that the `evalplus` package keeps, downloaded by it if need be."""
+    variable = f"{name.upper()}_OVERRIDE_PATH"
+    try:
+        if name == "humaneval":
+            from evalplus.data.humaneval import _ready_human_eval_plus_path as ready
+        else:
+            from evalplus.data.mbpp import _ready_mbpp_plus_path as ready
+    except ImportError as error:
+        raise TaskError(
+            f"no file for benchmark {name!r}: set {variable} to a .jsonl or .jsonl.gz file of it, or "
+            "`pip install 'proctor[evalplus]'` to let EvalPlus download it"
+        ) from error
+    try:
+        return Path(ready())
+    except Exception as error:  # a download by another project's code: whatever goes wrong, the next step is the same
+        raise TaskError(
+            f"EvalPlus could not provide {name!r} ({type(error).__name__}: {error}): set {variable} to a file of it"
+        ) from error
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise TaskError(f"{path} can't be read: {error}") from error
+    # Not splitlines(): a JSON string may hold U+2028 and its like unescaped.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    records: dict[str, dict[str, Any]] = {}
+    for number, line in _lines(path):
+        where = f"{path}, line {number}"
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise TaskError(f"{where} is not JSON: {error}") from error
+        _check(record, where)
+        task_id = record["task_id"]
+        if task_id in records:
+            raise TaskError(f"{where}: task_id {task_id!r} is there twice")
+        records[task_id] = record
+    if not records:
+        raise TaskError(f"{path} holds no task")
+    return records
+
+
+def _check(record: Any, where: str) -> None:
+    """Refuse, by name, a record that is not in the schema."""
+    if not isinstance(record, dict):
+        raise TaskError(f"{where}: {type(record).__name__}, expected a JSON object")
+    label = f"{where}, task {record.get('task_id', '(without task_id)')!r}"
+    if missing := [key for key in _REQUIRED if key not in record]:
+        raise TaskError(f"{label}: missing {', '.join(missing)}; expected {', '.join(_REQUIRED)}")
+    if unknown := sorted(set(record) - set(_REQUIRED) - set(_OPTIONAL)):
+        raise TaskError(f"{label}: unknown {', '.join(unknown)}; known: {', '.join((*_REQUIRED, *_OPTIONAL))}")
+    for key in (*_TEXT_KEYS, *_OPTIONAL):
+        if not isinstance(record.get(key, ""), str):
+            raise TaskError(f"{label}: {key} is {type(record[key]).__name__}, expected a string")
+    _check_values(record, label)
+
+
+def _check_values(record: dict[str, Any], label: str) -> None:
+    if not record["entry_point"].isidentifier():
+        raise TaskError(f"{label}: entry_point is {record['entry_point']!r}, expected a Python name")
+    atol = record["atol"]
+    if isinstance(atol, bool) or not isinstance(atol, int | float) or not math.isfinite(atol) or atol < 0:
+        raise TaskError(f"{label}: atol is {atol!r}, expected a finite number, 0 or more")
+    if record["plus_input"] == {}:  # how MBPP+ writes that a task has no plus inputs
+        record["plus_input"] = []
+    for key in _LIST_KEYS:
+        calls = record[key]
+        if not isinstance(calls, list) or not all(isinstance(args, list) for args in calls):
+            raise TaskError(f"{label}: {key} is not a list of argument lists")
+        try:
+            convert_inputs(record["task_id"], calls)
+        except ValueError as error:
+            raise TaskError(f"{label}: {error}") from error
+    if not record["base_input"]:
+        raise TaskError(f"{label}: base_input is empty, so that the public tier would accept anything")
+
+
+def _resolve(wanted: str, records: Mapping[str, Any]) -> str:
+    """The full id that `wanted` stands for."""
+    if wanted in records:
+        return wanted
+    short: dict[str, list[str]] = {}
+    for task_id in records:
+        short.setdefault(task_id.rpartition("/")[2], []).append(task_id)
+    matches = short.get(str(wanted), [])
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise TaskError(f"task id {wanted!r} stands for more than one task: {', '.join(matches)}")
+    near = difflib.get_close_matches(str(wanted), [*records, *short], n=3, cutoff=0.3) or list(records)[:3]
+    raise TaskError(f"unknown task id {wanted!r}; nearest: {', '.join(near)} (of {len(records)} tasks)")
+
+
+def _draw(records: list[dict[str, Any]], draw: Mapping[str, int]) -> list[dict[str, Any]]:
+    if set(draw) != {"seed", "n"} or not all(type(value) is int for value in draw.values()):
+        raise TaskError(f"draw is {dict(draw)!r}: expected whole numbers 'seed' and 'n'")
+    if not 1 <= draw["n"] <= len(records):
+        raise TaskError(f"draw asks for {draw['n']} of {len(records)} tasks: expected 1 to {len(records)}")
+
+    def place(record: Mapping[str, Any]) -> str:
+        return hashlib.sha256(f"{draw['seed']}|{record['task_id']}".encode()).hexdigest()
+
+    return sorted(records, key=place)[: draw["n"]]
+
+
+def _task(record: dict[str, Any], benchmark: str) -> Task:
+    # Python's own JSON: the inputs of MBPP+ hold infinities and integers beyond 2**53, which RFC 8785 has no words for.
+    suite = json.dumps(record, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return Task(
+        open=OpenHalf(
+            benchmark=benchmark,
+            name=record["task_id"],
+            instruction=record["prompt"],
+            details={"entry_point": record["entry_point"], "prompt": record["prompt"]},
+        ),
+        sealed=SealedHalf(
+            tests=Tree.of({SUITE_FILE: suite}),
+            solution=Tree.of({"solution.py": record["prompt"] + record["canonical_solution"]}),
+        ),
+    )
