@@ -205,7 +205,7 @@ class WorkspaceEntry(_Table):
     """Where seats and referees work."""
 
     backend: Name = "auto"
-    """`docker`, `bubblewrap`, a plugin's, or `auto` (Docker if its engine answers, else bubblewrap; pinned at freeze)."""
+    """`docker`, `bubblewrap`, a plugin's, or `auto` (Docker if its engine answers, else bubblewrap)."""
     image: str = "proctor-seat"
     """The image, as `proctor image build` names it, or as the engine does."""
     limits: LimitsEntry = LimitsEntry()

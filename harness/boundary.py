@@ -1,0 +1,190 @@
+"""
+The boundaries a seat works through. Each notes blame where it happens, on the meter, so that nothing is guessed later
+from an exception that came up through a plugin's code, or that a plugin swallowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict
+from typing import Any
+
+import anyio
+from anyio.abc import ByteStream
+
+from harness.errors import Blamed, ModelServerError, RefereeError
+from harness.messages import Completion, Request
+from harness.meter import Meter, upper_estimate
+from harness.ports import Model, PublicCheck, Workspace
+from harness.transcript import Transcript
+from harness.values import Usage
+from harness.views import PublicReading
+from harness.walls import ExecResult
+
+__all__ = ["MeteredModel", "WatchedCheck", "WatchedWorkspace"]
+
+
+class MeteredModel:
+    """A model whose every call is admitted, written to the transcript, charged, and checked for who served it."""
+
+    def __init__(self, model: Model, meter: Meter, transcript: Transcript, *, served: str) -> None:
+        self._model = model
+        self._meter = meter
+        self._transcript = transcript
+        self._expected = served
+        self.served: dict[str, int] = {}
+
+    async def complete(self, request: Request) -> Completion:
+        """
+        Ask the model. A call that a limit does not admit never reaches the server and never returns: by then the
+        seat's scope is cancelled, and this is a place where the cancellation is delivered.
+        """
+        if not self._meter.admits_call():
+            await anyio.sleep_forever()
+        self._transcript.add("request", **_request_event(request, self._meter.calls))
+        estimate = upper_estimate(request)
+        try:
+            completion = await self._model.complete(request)
+        except BaseException as error:
+            self._failed(error, estimate)
+            if isinstance(error, Exception) and not isinstance(error, Blamed):
+                raise ModelServerError(f"the provider raised {type(error).__name__}: {error}") from error
+            raise
+        self._transcript.add("completion", **_completion_event(completion))
+        self.served[completion.served_model] = self.served.get(completion.served_model, 0) + 1
+        size = len(completion.text.encode("utf-8", "replace")) + sum(len(call.raw) for call in completion.tool_calls)
+        self._meter.charge_call(completion.usage, estimate=estimate, output_bytes=size)
+        return completion
+
+    def _failed(self, error: BaseException, estimate: int) -> None:
+        """A call that failed or was cut off is charged too: what it used is known only if the error carries it."""
+        usage = getattr(error, "usage", None)
+        usage = usage if isinstance(usage, Usage) else Usage()
+        self._transcript.add("call_failed", error=type(error).__name__, detail=str(error)[:2000], usage=asdict(usage))
+        self._meter.charge_call(usage, estimate=estimate, output_bytes=0)
+        if isinstance(error, Blamed):
+            self._meter.blame(error.cause, str(error))
+        elif isinstance(error, Exception):
+            self._meter.blame(ModelServerError.cause, f"the provider raised {type(error).__name__}: {error}")
+
+    def findings(self) -> tuple[str, ...]:
+        """A sentence for each served model that is not the condition's own."""
+        return tuple(
+            f"{count} calls were served by {name!r}: the condition's model is served as {self._expected!r}"
+            for name, count in sorted(self.served.items())
+            if name != self._expected
+        )
+
+
+def _request_event(request: Request, call: int) -> dict[str, Any]:
+    return {
+        "call": call,
+        "seed": request.seed,
+        "decoding": asdict(request.decoding),
+        "messages": [asdict(message) for message in request.messages],
+        "tools": [tool.name for tool in request.tools],
+    }
+
+
+def _completion_event(completion: Completion) -> dict[str, Any]:
+    return {
+        "text": completion.text,
+        "stop": completion.stop,
+        "usage": asdict(completion.usage),
+        "served_model": completion.served_model,
+        "latency_s": round(completion.latency_s, 3),
+        "tool_calls": [asdict(call) for call in completion.tool_calls],
+    }
+
+
+class WatchedWorkspace:
+    """The seat's workspace: its failures are noted as ours, and what it shows the seat is metered."""
+
+    def __init__(self, workspace: Workspace, meter: Meter) -> None:
+        self.name = workspace.name
+        self._workspace = workspace
+        self._meter = meter
+
+    async def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout_s: float = 60.0,
+        output_bytes: int = 1 << 20,
+        env: Mapping[str, str] | None = None,
+        cwd: str = "/workspace",
+    ) -> ExecResult:
+        """Run a program in the workspace; see `ports.Workspace`."""
+        try:
+            result = await self._workspace.exec(
+                argv, stdin=stdin, timeout_s=timeout_s, output_bytes=output_bytes, env=env, cwd=cwd
+            )
+        except Blamed as error:
+            self._meter.blame(error.cause, str(error))
+            raise
+        self._meter.charge_output(len(result.stdout) + len(result.stderr))
+        return result
+
+    def stream(self, argv: Sequence[str]) -> AbstractAsyncContextManager[ByteStream]:
+        """Start a long-lived program; see `ports.Workspace`."""
+        return self._watched_stream(argv)
+
+    @asynccontextmanager
+    async def _watched_stream(self, argv: Sequence[str]) -> AsyncIterator[ByteStream]:
+        try:
+            async with self._workspace.stream(argv) as stream:
+                yield _CountedStream(stream, self._meter)
+        except Blamed as error:
+            self._meter.blame(error.cause, str(error))
+            raise
+
+    async def kill(self) -> None:
+        """End everything of the seat's; see `ports.Workspace`."""
+        await self._workspace.kill()
+
+    async def facts(self) -> Mapping[str, Any]:
+        """What is observed of the workspace; see `ports.Workspace`."""
+        return await self._workspace.facts()
+
+
+class _CountedStream(ByteStream):
+    """A stream out of the seat's workspace whose bytes are metered as they arrive."""
+
+    def __init__(self, stream: ByteStream, meter: Meter) -> None:
+        self._stream = stream
+        self._meter = meter
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        data = await self._stream.receive(max_bytes)
+        self._meter.charge_output(len(data))
+        return data
+
+    async def send(self, item: bytes) -> None:
+        await self._stream.send(item)
+
+    async def send_eof(self) -> None:
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class WatchedCheck:
+    """The public tier as the seat may call it: a failure of the referee's is noted as ours."""
+
+    def __init__(self, check: PublicCheck, meter: Meter) -> None:
+        self._check = check
+        self._meter = meter
+
+    async def __call__(self, code: str) -> PublicReading:
+        """What the public tier says of `code`."""
+        try:
+            return await self._check(code)
+        except Blamed as error:
+            self._meter.blame(error.cause, str(error))
+            raise
+        except Exception as error:
+            self._meter.blame(RefereeError.cause, f"the public check raised {type(error).__name__}: {error}")
+            raise

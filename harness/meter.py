@@ -1,0 +1,197 @@
+"""
+Meters and budgets: spend is charged when a call returns or fails, and a limit ends the seat by cancelling its scope.
+
+A limit never raises into the seat, since an agent that catches every exception would swallow it and go on spending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from harness.clock import Clock
+from harness.messages import Request
+from harness.outcome import Spend
+from harness.pricing import RateTable
+from harness.values import Halt, Limit, Price, Usage, Void
+
+__all__ = ["Bounds", "Ledger", "Meter", "Scope", "upper_estimate"]
+
+ScopeName = Literal["cell", "arm", "run"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bounds:
+    """The limits of one scope, each in its own unit; None does not bind."""
+
+    tokens: int | None = None
+    usd: float | None = None
+    calls: int | None = None
+    wall: float | None = None
+    output: int | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class Ledger:
+    """
+    What a scope has spent so far. `wall` sums the time of seats that ended, and `running` holds the start of each that
+    still runs, so that a limit on seconds binds while they do.
+    """
+
+    tokens: int = 0
+    usd: float = 0.0
+    calls: int = 0
+    output: int = 0
+    wall_ended: float = 0.0
+    running: dict[int, float] = field(default_factory=dict)
+
+    def wall(self, now: float) -> float:
+        """Seconds of seats' time up to `now` on the monotonic clock."""
+        return self.wall_ended + sum(now - start for start in self.running.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scope:
+    """A ledger, its bounds, and what it is called."""
+
+    name: ScopeName
+    bounds: Bounds
+    ledger: Ledger
+
+
+def upper_estimate(request: Request) -> int:
+    """
+    At most so many tokens can one call have used: the prompt's UTF-8 bytes (no byte-level tokeniser makes more tokens
+    than bytes), 16 for each message's template, and the whole of `num_predict`.
+    """
+    prompt = sum(len(message.content.encode("utf-8", "replace")) + 16 for message in request.messages)
+    calls = sum(len(call.raw or str(call.arguments)) for message in request.messages for call in message.tool_calls)
+    tools = sum(len(tool.description) + len(str(tool.parameters)) + 16 for tool in request.tools)
+    return prompt + calls + tools + request.decoding.num_predict
+
+
+class Meter:
+    """
+    The meter of one try of one cell, over the cell's, the arm's and the run's ledgers.
+
+    `stop` is called once, as soon as a limit is reached or something of ours is to blame: it cancels the seat.
+    The first of the two decides what the end is.
+    """
+
+    def __init__(
+        self, scopes: Sequence[Scope], *, clock: Clock, rates: RateTable | None, stop: Callable[[], None]
+    ) -> None:
+        self.scopes = tuple(scopes)
+        self.halted: Halt | None = None
+        self.blamed: Void | None = None
+        self._clock = clock
+        self._rates = rates
+        self._stop = stop
+        self._start: float | None = None
+        self._wall = 0.0
+        self._usage = Usage.zero()
+        self._charged = self._calls = self._output = 0
+        self._estimated = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the seat is to end."""
+        return self.halted is not None or self.blamed is not None
+
+    @property
+    def calls(self) -> int:
+        """Calls that reached the model."""
+        return self._calls
+
+    def start(self) -> None:
+        """The seat begins: its time counts from here."""
+        self._start = self._clock.monotonic()
+        for scope in self.scopes:
+            scope.ledger.running[id(self)] = self._start
+
+    def finish(self) -> None:
+        """The seat has ended: its time is fixed."""
+        if self._start is None:
+            return
+        self._wall = self._clock.monotonic() - self._start
+        self._start = None
+        for scope in self.scopes:
+            scope.ledger.running.pop(id(self), None)
+            scope.ledger.wall_ended += self._wall
+
+    def admits_call(self) -> bool:
+        """Whether another call may be made; if not, the seat is stopped by the limit that is used up."""
+        for scope in self.scopes:
+            spent, bounds = scope.ledger, scope.bounds
+            self._hold(scope, "calls", spent.calls, bounds.calls, used_up=True)
+            self._hold(scope, "tokens", spent.tokens, bounds.tokens, used_up=True)
+            self._hold(scope, "usd", spent.usd, bounds.usd, used_up=True)
+        return not self.stopped
+
+    def charge_call(self, usage: Usage, *, estimate: int, output_bytes: int) -> None:
+        """
+        One call returned or failed. Where its usage is unknown the token budget is charged `estimate`, an upper bound,
+        and the price of the try is no longer exact.
+        """
+        known = usage.total
+        tokens = estimate if known is None else known
+        dollars = 0.0 if self._rates is None else self._rates.upper(usage, estimate)
+        self._usage += usage
+        self._charged += tokens
+        self._estimated |= known is None
+        self._calls += 1
+        self._output += output_bytes
+        for scope in self.scopes:
+            scope.ledger.calls += 1
+            scope.ledger.tokens += tokens
+            scope.ledger.usd += dollars
+            scope.ledger.output += output_bytes
+        self.check()
+
+    def charge_output(self, n_bytes: int) -> None:
+        """A tool showed the seat `n_bytes` bytes."""
+        self._output += n_bytes
+        for scope in self.scopes:
+            scope.ledger.output += n_bytes
+        self.check()
+
+    def check(self) -> None:
+        """Stop the seat if any limit is exceeded now; called after each charge, and from time to time for the wall."""
+        now = self._clock.monotonic()
+        for scope in self.scopes:
+            spent, bounds = scope.ledger, scope.bounds
+            self._hold(scope, "tokens", spent.tokens, bounds.tokens)
+            self._hold(scope, "usd", spent.usd, bounds.usd)
+            self._hold(scope, "output", spent.output, bounds.output)
+            self._hold(scope, "wall", spent.wall(now), bounds.wall)
+
+    def _hold(self, scope: Scope, limit: Limit, spent: float, bound: float | None, *, used_up: bool = False) -> None:
+        if bound is None or spent < bound or (spent == bound and not used_up) or self.stopped:
+            return
+        self.halted = Halt(limit=limit, scope=scope.name, bound=float(bound), spent=float(spent))
+        self._stop()
+
+    def blame(self, cause: str, detail: str) -> None:
+        """Something of ours failed, at the boundary that calls this: the try is VOID, whatever the seat makes of it."""
+        if not self.stopped:
+            self.blamed = Void(cause=cause, detail=detail)
+            self._stop()
+
+    def spend(self) -> Spend:
+        """What the try has cost up to now."""
+        wall = self._wall if self._start is None else self._clock.monotonic() - self._start
+        return Spend(
+            usage=self._usage,
+            charged_tokens=self._charged,
+            estimated=self._estimated,
+            calls=self._calls,
+            output_bytes=self._output,
+            wall_s=round(wall, 3),
+            price=self._price(),
+        )
+
+    def _price(self) -> Price:
+        if self._rates is None:
+            return RateTable.void()
+        return self._rates.price(self._usage)
