@@ -1,0 +1,226 @@
+"""The fence's policy: the one value that every layer is rendered from, refused unless it is consistent."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from harness.canonical import digest_json
+from harness.errors import ExperimentError, unknown_name
+from harness.permissions import WORKSPACE, contains, normal
+from harness.values import STRICT
+from harness.walls import Caps
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+__all__ = ["MUST_WORK", "PROBE_PREFIX", "SCRATCH", "FencePolicy"]
+
+SCRATCH = "/tmp"  # noqa: S108 - a path inside the workspace, where each has a /tmp of its own
+"""The only other place, beside the workspace's own folder, that the walls leave writable."""
+
+PROBE_PREFIX = "probe:"
+"""`requires = ["probe:NAME"]`: this probe must have been seen to succeed with the fence down."""
+
+MUST_WORK = ("write-workspace", "read-task", "run-python3", "tools")
+"""What a policy may list in `must_work`: a seat that can't work is another experiment."""
+
+_SECRET = re.compile(
+    r"(?:^|_)(?:key|keys|token|secret|secrets|password|passwd|credential|credentials|auth)(?:_|$)", re.IGNORECASE
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FencePolicy:
+    """
+    What a seat may reach. Roots are absolute paths inside the workspace, compared by containment; `denied` wins.
+
+    `environment` is given to the seat word for word; nothing else of any environment is. `requires` names guarantees
+    that the backend must enforce, and as `probe:NAME` probes whose positive control must have been measured;
+    `must_work` what a seat must be able to do. Raises `ExperimentError` for a policy that contradicts itself.
+    """
+
+    __pydantic_config__ = STRICT
+
+    readable: tuple[str, ...] = (WORKSPACE,)
+    writable: tuple[str, ...] = (WORKSPACE,)
+    denied: tuple[str, ...] = ("/home", "/proc", "/root", "/run", "/sys", "/var/run")
+    network: str = "none"
+    tools: tuple[str, ...] = ("edit", "list", "read", "run", "search", "write")
+    environment: Mapping[str, str] = field(default_factory=dict)
+    requires: tuple[str, ...] = (
+        "network",
+        "probe:address",
+        "probe:engine-socket",
+        "probe:host-environment",
+        "probe:host-file",
+        "probe:loopback",
+        "probe:sealed-half",
+    )
+    must_work: tuple[str, ...] = MUST_WORK
+    limits: Caps = field(default_factory=Caps)
+
+    def __post_init__(self) -> None:
+        for kind in ("readable", "writable", "denied"):
+            _check_roots(kind, getattr(self, kind))
+        _check_against_each_other(self)
+        if self.network != "none":
+            raise ExperimentError(
+                f"network is {self.network!r}: expected 'none'. A seat reaches no address at all; its model is called "
+                "by the harness, from outside."
+            )
+        _check_names(self)
+        _check_environment(self.environment)
+        _check_limits(self.limits)
+
+    @classmethod
+    def from_mapping(cls, fence: Mapping[str, Any], limits: Mapping[str, Any] | None = None) -> FencePolicy:
+        """
+        The policy of an experiment file: its `[fence]` table and its `[workspace.limits]` table.
+
+        Raises `ExperimentError` that names each unknown key, each bad value and what was expected.
+        """
+        known = [item.name for item in fields(cls) if item.name != "limits"]
+        for key in fence:
+            if key not in known:
+                raise ExperimentError("fence: " + unknown_name("key", key, known))
+        caps = [item.name for item in fields(Caps)]
+        for key in limits or {}:
+            if key not in caps:
+                raise ExperimentError("workspace.limits: " + unknown_name("key", key, caps))
+        from pydantic import ValidationError
+
+        try:
+            return _adapter().validate_python({**fence, "limits": dict(limits or {})})
+        except ValidationError as error:
+            raise ExperimentError(_explain(error)) from None
+
+    def to_json(self) -> dict[str, Any]:
+        """The policy as JSON data, in an order that does not depend on how it was written down."""
+        data = asdict(self)
+        for key, value in data.items():
+            if isinstance(value, tuple):
+                data[key] = sorted(value)
+        data["environment"] = dict(self.environment)
+        return data
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical policy."""
+        return digest_json(self.to_json())
+
+    @property
+    def guarantees(self) -> tuple[str, ...]:
+        """The guarantees in `requires`: what the backend must enforce."""
+        return tuple(name for name in self.requires if not name.startswith(PROBE_PREFIX))
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The probes in `requires`, whose positive control must have been measured."""
+        return tuple(name.removeprefix(PROBE_PREFIX) for name in self.requires if name.startswith(PROBE_PREFIX))
+
+
+@cache
+def _adapter() -> TypeAdapter[FencePolicy]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(FencePolicy)
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for fault in error.errors(include_url=False):
+        place = [str(part) for part in fault["loc"]]
+        table = ["workspace"] if place[:1] == ["limits"] else ["fence"]
+        lines.append(f"{'.'.join(table + place)}: {fault['msg']}, got {fault['input']!r:.80}")
+    return "the fence's policy can't be used:\n  " + "\n  ".join(lines)
+
+
+def _check_roots(kind: str, roots: Iterable[str]) -> None:
+    for root in roots:
+        try:
+            clean = normal(root)
+        except ValueError as error:
+            raise ExperimentError(f"fence.{kind} holds an unset or unclear root: {error}") from None
+        if clean != root:
+            raise ExperimentError(
+                f"fence.{kind} holds {root!r}: expected an absolute path in normal form, as {clean!r}"
+            )
+
+
+def _check_against_each_other(policy: FencePolicy) -> None:
+    if not any(contains(root, WORKSPACE) for root in policy.readable):
+        raise ExperimentError(f"fence.readable is {list(policy.readable)}: expected it to hold {WORKSPACE!r}")
+    if "/" in policy.readable:
+        raise ExperimentError("fence.readable holds '/': name the folders that a seat's tools need")
+    for root in policy.writable:
+        if not any(contains(place, root) for place in (WORKSPACE, SCRATCH)):
+            raise ExperimentError(
+                f"fence.writable holds {root!r}: expected folders below {WORKSPACE} or {SCRATCH}, since the walls make "
+                "everything else read-only"
+            )
+        if not any(contains(readable, root) for readable in policy.readable):
+            raise ExperimentError(
+                f"fence.writable holds {root!r}, which is in no readable root: add it to fence.readable"
+            )
+    for denied in policy.denied:
+        if contains(denied, WORKSPACE) or contains(WORKSPACE, denied):
+            raise ExperimentError(
+                f"fence.denied holds {denied!r}, which intersects the workspace {WORKSPACE!r}: a seat that is denied "
+                "its own folder can't work. Keep what is sealed out of the workspace instead."
+            )
+        for root in {*policy.readable, *policy.writable}:
+            if contains(denied, root):
+                raise ExperimentError(
+                    f"fence.denied holds {denied!r}, which contains the root {root!r}: denied wins, so the root would "
+                    "never be served. Take one of them out."
+                )
+
+
+def _check_names(policy: FencePolicy) -> None:
+    for tool in policy.tools:
+        if not _NAME.fullmatch(tool):
+            raise ExperimentError(f"fence.tools holds {tool!r}: expected a tool's name in small letters")
+    for name in policy.must_work:
+        if name not in MUST_WORK:
+            raise ExperimentError("fence.must_work: " + unknown_name("ability", name, MUST_WORK))
+    for name in policy.requires:
+        if not _NAME.fullmatch(name.removeprefix(PROBE_PREFIX)):
+            raise ExperimentError(
+                f"fence.requires holds {name!r}: expected the name of a guarantee of the backend, or 'probe:NAME'"
+            )
+    for kind in ("readable", "writable", "denied", "tools", "requires", "must_work"):
+        values: tuple[str, ...] = getattr(policy, kind)
+        twice = sorted({value for value in values if values.count(value) > 1})
+        if twice:
+            raise ExperimentError(f"fence.{kind} lists {', '.join(map(repr, twice))} twice: expected each once")
+
+
+def _check_environment(environment: Mapping[str, str]) -> None:
+    for name, value in environment.items():
+        if not _VARIABLE.fullmatch(name) or "\0" in value:
+            raise ExperimentError(
+                f"fence.environment holds {name!r}: expected a variable's name and a text without NUL"
+            )
+        if _SECRET.search(name):
+            raise ExperimentError(
+                f"fence.environment holds {name!r}, which sounds like a secret: nothing secret goes into a workspace"
+            )
+
+
+def _check_limits(limits: Caps) -> None:
+    for item in fields(limits):
+        value = getattr(limits, item.name)
+        if not math.isfinite(value) or value <= 0:
+            raise ExperimentError(f"workspace.limits.{item.name} is {value!r}: expected a finite number above 0")
+    if limits.workspace_bytes + limits.tmp_bytes >= limits.memory_bytes:
+        raise ExperimentError(
+            f"workspace.limits: workspace_bytes + tmp_bytes is {limits.workspace_bytes + limits.tmp_bytes}, and "
+            f"memory_bytes {limits.memory_bytes}: files there live in memory and count against it, so expected less"
+        )

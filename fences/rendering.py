@@ -1,0 +1,102 @@
+"""Pure renderings of a policy: the walls and tool rules of a workspace, and where each rule came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from fences.policy import FencePolicy
+from harness.errors import GateRefused, unknown_name
+from harness.permissions import READING, WRITING
+from harness.views import Fence
+from harness.walls import ToolRules, Walls
+
+__all__ = ["Provenance", "check_requires", "provenance", "render"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provenance:
+    """One rule of the rendered fence: the layer that enforces it, what it says, and the key that it came from."""
+
+    layer: str
+    rule: str
+    came_from: str
+
+
+def render(policy: FencePolicy, image: str) -> Fence:
+    """The fence that `policy` asks for around a workspace of `image`: equal for equal arguments, nothing is read."""
+    walls = Walls(image=image, caps=policy.limits, network="none", environment=dict(policy.environment))
+    rules = ToolRules(
+        tools=frozenset(policy.tools),
+        readable=tuple(sorted(policy.readable)),
+        writable=tuple(sorted(policy.writable)),
+        denied=tuple(sorted(policy.denied)),
+    )
+    return Fence(walls=walls, rules=rules)
+
+
+def provenance(policy: FencePolicy) -> tuple[Provenance, ...]:
+    """Every rule of every layer with the key of the experiment file, or the invariant, that it came from."""
+    return (*_container_rows(policy), *_mount_rows(policy), *_tool_rows(policy), *_gateway_rows(policy))
+
+
+def check_requires(policy: FencePolicy, guarantees: Mapping[str, str | None]) -> None:
+    """
+    Refuse a backend that can't give what the policy requires. `guarantees` maps each promise to None, or to why not.
+
+    Raises `GateRefused` that names every guarantee the backend lacks, and why.
+    """
+    faults = []
+    for name in policy.guarantees:
+        if name not in guarantees:
+            faults.append(unknown_name("guarantee", name, guarantees))
+        elif (why := guarantees[name]) is not None:
+            faults.append(f"{name} is not enforced: {why}")
+    if faults:
+        raise GateRefused(
+            "fence",
+            "this workspace backend can't give what fence.requires asks for: "
+            + "; ".join(faults)
+            + ". Choose another backend, or take the guarantee out of fence.requires and say so in the report.",
+        )
+
+
+def _container_rows(policy: FencePolicy) -> list[Provenance]:
+    rows = [
+        Provenance(layer="container", rule=f"network {policy.network}: loopback only", came_from="fence.network"),
+        Provenance(layer="container", rule="root file system read-only", came_from="always"),
+        Provenance(layer="container", rule="no capability, no new privileges, not root", came_from="always"),
+        Provenance(layer="container", rule="own process tree", came_from="always"),
+    ]
+    for item in fields(policy.limits):
+        rule = f"{item.name} at most {getattr(policy.limits, item.name)}"
+        rows.append(Provenance(layer="container", rule=rule, came_from=f"workspace.limits.{item.name}"))
+    variables = [f"variable {name}" for name in sorted(policy.environment)] or ["no variable of the policy's"]
+    rows += [Provenance(layer="container", rule=rule, came_from="fence.environment") for rule in variables]
+    return rows
+
+
+def _mount_rows(policy: FencePolicy) -> list[Provenance]:
+    never = [
+        Provenance(layer="mounts", rule=f"nothing of the host at {path}", came_from="fence.denied")
+        for path in sorted(policy.denied)
+    ]
+    return [Provenance(layer="mounts", rule="no path of the host", came_from="always"), *never]
+
+
+def _tool_rows(policy: FencePolicy) -> list[Provenance]:
+    rows = []
+    for tool in sorted(policy.tools):
+        needs = [("reads below", "readable")] if tool not in WRITING else []
+        needs += [("writes below", "writable")] if tool not in READING else []
+        for verb, kind in (*needs, ("never", "denied")):
+            roots = sorted(getattr(policy, kind)) or ["nothing"]
+            rows += [
+                Provenance(layer=f"tool {tool}", rule=f"{verb} {root}", came_from=f"fence.{kind}") for root in roots
+            ]
+    return rows
+
+
+def _gateway_rows(policy: FencePolicy) -> list[Provenance]:
+    rule = "no address allowed" if policy.network == "none" else policy.network
+    return [Provenance(layer="gateway", rule=rule, came_from="fence.network")]

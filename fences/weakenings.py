@@ -1,0 +1,74 @@
+"""The walls that a positive control takes down, one at a time, and how a row of the probe table names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from harness.views import Fence
+from harness.walls import Mount
+
+__all__ = [
+    "HOST_PIDS",
+    "NEW_PRIVILEGES",
+    "UNCONFINED",
+    "WRITABLE_ROOT",
+    "NotMeasuredError",
+    "described",
+    "mounted",
+    "rules_changed",
+    "walls_changed",
+]
+
+
+UNCONFINED: Mapping[str, Any] = MappingProxyType(
+    {"keep_capabilities": True, "new_privileges": True, "run_as_root": True}
+)
+"""Root with every capability, and whatever a backend puts around system calls taken down with them."""
+
+NEW_PRIVILEGES: Mapping[str, Any] = MappingProxyType({"new_privileges": True})
+"""Set-user-id programs work."""
+
+HOST_PIDS: Mapping[str, Any] = MappingProxyType({"host_pids": True})
+"""The host's own process tree."""
+
+WRITABLE_ROOT: Mapping[str, Any] = MappingProxyType({"read_only_root": False, "run_as_root": True})
+"""Root on a root file system that can be written."""
+
+
+class NotMeasuredError(Exception):
+    """
+    A probe's `weaken` raises it where this host has nothing to expose, with the reason.
+
+    The row then says "not measured": such a probe can't vouch, and a policy may require that it does.
+    """
+
+
+def walls_changed(fence: Fence, **changes: Any) -> Fence:
+    """The fence with some of its walls changed; the fields are those of `Walls`."""
+    return replace(fence, walls=replace(fence.walls, **changes))
+
+
+def rules_changed(fence: Fence, **changes: Any) -> Fence:
+    """The fence with some of its tool rules changed; the fields are those of `ToolRules`."""
+    return replace(fence, rules=replace(fence.rules, **changes))
+
+
+def mounted(fence: Fence, source: str, *, read_only: bool = True) -> Fence:
+    """The fence with the host's path `source` shown in the workspace under the same name."""
+    mount = Mount(source=source, target=source, read_only=read_only)
+    return walls_changed(fence, mounts=(*fence.walls.mounts, mount))
+
+
+def described(strict: Fence, weak: Fence) -> str:
+    """What was taken down, in words that are the same for every run: no path, address or value of this one."""
+    said = []
+    for layer, before, after in (("", strict.walls, weak.walls), ("rules.", strict.rules, weak.rules)):
+        for item in fields(after):
+            old, new = getattr(before, item.name), getattr(after, item.name)
+            if old != new:
+                shown = f"={new}" if isinstance(new, bool | str) else ""
+                said.append(f"{layer}{item.name}{shown}")
+    return ", ".join(said) or "nothing"
