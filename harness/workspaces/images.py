@@ -23,10 +23,16 @@ from harness.canonical import canonical_bytes, digest_bytes, digest_json
 from harness.errors import ImageError, IntegrityError, unknown_name
 from harness.workspaces.image_layer import pack, unpack
 
-__all__ = ["DEFAULT_IMAGE", "SEAT_PATH", "ImageStore", "StoredImage", "content_digest"]
+__all__ = ["DEFAULT_IMAGE", "KEEPER", "SEAT", "SEAT_PATH", "ImageStore", "StoredImage", "content_digest"]
 
 DEFAULT_IMAGE = "proctor-seat"
 """The image that a workspace has unless the experiment names another."""
+
+KEEPER = 20_000
+"""The user that a container's first process runs as: the seat can neither kill it nor read its environment."""
+
+SEAT = 20_001
+"""The user that everything of a seat's runs as."""
 
 SEAT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
@@ -139,7 +145,7 @@ class ImageStore:
         target = self.folder / "rootfs" / image.layer
         if not target.is_dir():
             self._check_layer(image)
-            with self._scratch("rootfs") as scratch, self.layer(image).open("rb") as source:
+            with self.scratch("rootfs") as scratch, self.layer(image).open("rb") as source:
                 root = Path(scratch) / "root"
                 root.mkdir()
                 unpack(source, root)
@@ -147,17 +153,30 @@ class ImageStore:
                 _move_into_place(root, target)
         return target
 
-    def add(self, name: str, folder: Path, made: Mapping[str, str]) -> StoredImage:
-        """Put the root file system in `folder` into the store as `name`, in place of what had that name before."""
+    def add(
+        self, name: str, folder: Path, made: Mapping[str, str], *, config: Mapping[str, Any] | None = None
+    ) -> StoredImage:
+        """
+        Put the root file system in `folder` into the store as `name`, in place of what had that name before.
+
+        `config` is an OCI image configuration (Env, Cmd, WorkingDir); None is what every image of ours has.
+        """
         _checked(name)
-        with self._scratch("layers") as scratch:
+        with self.scratch("layers") as scratch:
             tar = Path(scratch) / "layer.tar"
             with tar.open("wb") as sink:
                 layer = pack(folder, sink)
             tar.chmod(0o644)
             size = tar.stat().st_size
             tar.replace(self.folder / "layers" / f"{layer}.tar")
-        image = StoredImage(name=name, architecture=_architecture(), layer=layer, size=size, made=dict(made))
+        image = StoredImage(
+            name=name,
+            architecture=_architecture(),
+            layer=layer,
+            size=size,
+            config=dict(config) if config is not None else _seat_config(),
+            made=dict(made),
+        )
         self._name(image)
         return image
 
@@ -189,13 +208,14 @@ class ImageStore:
     def _name(self, image: StoredImage) -> None:
         names = self.folder / "names"
         _make_folder(names)
-        with self._scratch("names") as scratch:
+        with self.scratch("names") as scratch:
             draft = Path(scratch) / "draft"
             draft.write_bytes(canonical_bytes(asdict(image)))
             draft.chmod(0o644)
             draft.replace(names / f"{image.name}.json")
 
-    def _scratch(self, part: str) -> tempfile.TemporaryDirectory[str]:
+    def scratch(self, part: str) -> tempfile.TemporaryDirectory[str]:
+        """A folder for work in progress beside what it will become, gone when its `with` ends."""
         _make_folder(self.folder / part)
         return tempfile.TemporaryDirectory(prefix=".new-", dir=self.folder / part)
 
