@@ -7,11 +7,22 @@ Nothing else in Proctor looks at `os.environ`, so this page is the whole list of
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import UsageError
 
-__all__ = ["docker_host", "evalplus_override", "hub_endpoint", "ollama_host", "secret", "state_home", "terminal_env"]
+__all__ = [
+    "docker_host",
+    "evalplus_override",
+    "hub_endpoint",
+    "lent",
+    "ollama_host",
+    "secret",
+    "state_home",
+    "terminal_env",
+]
 
 
 def state_home() -> Path:
@@ -65,3 +76,18 @@ def secret(variable: str) -> str:
 def terminal_env() -> dict[str, str]:
     """The few variables that a helper program of the host's own (never a seat's) gets: PATH and the locale."""
     return {"PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), "LC_ALL": "C.UTF-8"}
+
+
+@contextmanager
+def lent(variable: str, value: str) -> Iterator[None]:
+    """
+    Put a decoy into the harness's own environment for a while, where its keys stand: what a careless sandbox hands on
+    to a seat is then seen by a probe that looks for the decoy. Raises `ValueError` when the variable is taken.
+    """
+    if variable in os.environ:
+        raise ValueError(f"environment variable {variable!r} is set already: a decoy must be a new one")
+    os.environ[variable] = value
+    try:
+        yield
+    finally:
+        del os.environ[variable]
