@@ -1,0 +1,210 @@
+"""The census of classes and the medians of cost, of one condition or of an arm over all its tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from cells.settled import Settled
+from harness.outcome import CellOutcome
+from harness.values import CellKey, Declared, ExactPrice, Halt, Limit, LowerBoundPrice, Void, VoidPrice
+
+if TYPE_CHECKING:
+    from harness.analysis import Quantity
+
+__all__ = ["CLASSES", "Census", "Cost", "Group", "Median", "by_arm", "by_condition", "census", "cost", "median_of"]
+
+CLASSES = (
+    *("PASS", "FAIL", "NO_BUILD", "INTERFACE_MISS", "TIMEOUT", "MEMORY", "CRASH", "UNSCORABLE"),
+    *("HALT", "FAILED_BOOT", "VOID", "REFUSED", "MISSING", "DOUBLED"),
+)
+"""The classes that every census prints, at zero too; a referee's finer ones stand after them."""
+
+Bound: TypeAlias = Literal["exact", "at_least"]
+"""Whether a figure is exact, or has a lower bound in it and so is one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class Group:
+    """Cells counted together: a condition, or an arm with its extras and model over all tasks (`task` is None)."""
+
+    benchmark: str | None
+    task: str | None
+    arm: str
+    extras: str
+    model: str
+
+    @property
+    def label(self) -> str:
+        """The group as text, with `|` between its parts."""
+        head = () if self.task is None else (str(self.benchmark), self.task)
+        return "|".join((*head, self.arm, self.extras, self.model))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Census:
+    """
+    How the cells of a group ended. The counts add up to `planned`; `judged` cells are those that passed or failed.
+
+    `pass_rate` is over judged cells, None if there is none; with the halts counted as failures it is `rate_low`, with
+    them as passes `rate_high`.
+    """
+
+    group: Group
+    planned: int
+    judged: int
+    passed: int
+    halted: int
+    void: int
+    classes: Mapping[str, int]
+    halts: Mapping[str, int]
+    voids: Mapping[str, int]
+    pass_rate: float | None
+    rate_low: float | None
+    rate_high: float | None
+
+    @property
+    def beside(self) -> str:
+        """What the pass rate is never shown without."""
+        others = self.planned - self.judged - self.halted - self.void
+        rest = f", {others} otherwise without a verdict" if others else ""
+        return f"{self.judged} of {self.planned} judged, {self.halted} halted, {self.void} void{rest}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Median:
+    """
+    A median over `n` cells, or None if there is no cell or if the figure of one (`unknown` of them) is not known.
+
+    It is `at_least` if `lower_bounds` of the figures are lower bounds: then so is the median.
+    """
+
+    value: float | None
+    n: int
+    unknown: int
+    lower_bounds: int
+
+    @property
+    def bound(self) -> Bound:
+        """Whether the value is exact or a lower bound."""
+        return "at_least" if self.lower_bounds else "exact"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cost:
+    """
+    Medians over the `n` cells of a group in which the subject did something: declared or halted ends.
+
+    `tokens` are of all directions, `calls` of the model, `wall_s` seconds of the seat, `usd` US dollars.
+    """
+
+    group: Group
+    n: int
+    tokens: Median
+    calls: Median
+    wall_s: Median
+    usd: Median
+
+
+def _rate(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def census(group: Group, cells: Iterable[CellKey], settled: Settled) -> Census:
+    """Count the classes of `cells`."""
+    keys = tuple(cells)
+    found = [settled.outcomes[key] for key in keys if key in settled.outcomes]
+    classes = Counter(dict.fromkeys(CLASSES, 0))
+    classes.update(settled.label(key).partition("(")[0] for key in keys)
+    halts = Counter(dict.fromkeys(get_args(Limit), 0))
+    halts.update(outcome.end.limit for outcome in found if isinstance(outcome.end, Halt))
+    voids = Counter(outcome.end.cause for outcome in found if isinstance(outcome.end, Void))
+    judged = [outcome.passed for outcome in found if outcome.passed is not None]
+    passed, halted = sum(judged), classes["HALT"]
+    return Census(
+        group=group,
+        planned=len(keys),
+        judged=len(judged),
+        passed=passed,
+        halted=halted,
+        void=classes["VOID"],
+        classes={name: classes[name] for name in (*CLASSES, *sorted(classes.keys() - set(CLASSES)))},
+        halts=dict(halts),
+        voids=dict(sorted(voids.items())),
+        pass_rate=_rate(passed, len(judged)),
+        rate_low=_rate(passed, len(judged) + halted),
+        rate_high=_rate(passed + halted, len(judged) + halted),
+    )
+
+
+def _figure(outcome: CellOutcome, quantity: Quantity) -> tuple[float | None, Bound]:
+    spend = outcome.spend
+    match quantity:
+        case "tokens":
+            return spend.usage.total, "exact"
+        case "calls":
+            return spend.calls, "exact"
+        case "wall_s":
+            return spend.wall_s, "exact"
+        case "usd":
+            match spend.price:
+                case ExactPrice(usd=usd):
+                    return usd, "exact"
+                case LowerBoundPrice(usd=usd):
+                    return usd, "at_least"
+                case VoidPrice():
+                    return None, "exact"
+
+
+def priced(cells: Iterable[CellKey], settled: Settled) -> list[CellOutcome]:
+    """The outcomes in which the subject did something, so that a cost can be told of them."""
+    found = (settled.outcomes.get(cell) for cell in cells)
+    return [outcome for outcome in found if outcome is not None and isinstance(outcome.end, (Declared, Halt))]
+
+
+def median_of(outcomes: Iterable[CellOutcome], quantity: Quantity) -> Median:
+    """The median of a quantity: undefined if any figure is unknown, for a median of the others would be of others."""
+    figures = [_figure(outcome, quantity) for outcome in outcomes]
+    known = [value for value, _ in figures if value is not None]
+    whole = bool(figures) and len(known) == len(figures)
+    return Median(
+        value=float(median(known)) if whole else None,
+        n=len(figures),
+        unknown=len(figures) - len(known),
+        lower_bounds=sum(bound == "at_least" for _, bound in figures),
+    )
+
+
+def cost(group: Group, cells: Iterable[CellKey], settled: Settled) -> Cost:
+    """The medians of cost of `cells`."""
+    outcomes = priced(cells, settled)
+    return Cost(
+        group=group,
+        n=len(outcomes),
+        tokens=median_of(outcomes, "tokens"),
+        calls=median_of(outcomes, "calls"),
+        wall_s=median_of(outcomes, "wall_s"),
+        usd=median_of(outcomes, "usd"),
+    )
+
+
+def _grouped(cells: Iterable[CellKey], *, tasks: bool) -> dict[Group, list[CellKey]]:
+    groups: dict[Group, list[CellKey]] = {}
+    for cell in cells:
+        benchmark, task = (cell.benchmark, cell.task) if tasks else (None, None)
+        group = Group(benchmark=benchmark, task=task, arm=cell.arm, extras=cell.extras, model=cell.model)
+        groups.setdefault(group, []).append(cell)
+    return groups
+
+
+def by_condition(cells: Iterable[CellKey]) -> dict[Group, list[CellKey]]:
+    """The cells of each condition, in the order declared."""
+    return _grouped(cells, tasks=True)
+
+
+def by_arm(cells: Iterable[CellKey]) -> dict[Group, list[CellKey]]:
+    """The cells of each arm with its extras and model, in the order declared."""
+    return _grouped(cells, tasks=False)

@@ -1,0 +1,135 @@
+"""The registered comparisons of cost: a ratio of medians a task, and a sign test over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from cells.conditions import Median, median_of, priced
+from cells.contrasts import Status
+from cells.pairing import units
+from cells.settled import Settled
+from cells.stats import best_attainable_p, resolvable_ratio, sign_test
+from harness.values import CellKey, Halt
+
+if TYPE_CHECKING:
+    from harness.analysis import Alternative, Quantity, Ratio
+    from harness.outcome import CellOutcome
+
+__all__ = ["RatioReading", "TaskRatio", "read_ratio"]
+
+Bound: TypeAlias = Literal["exact", "at_least", "at_most", "unclear"]
+"""What lower bounds among the prices make of a ratio: one on top makes it `at_least`, one below `at_most`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskRatio:
+    """
+    One unit's ratio of the treatment's median over the control's, or None where a median is undefined or 0.
+
+    `halted_cells` counts the halted ones among the figures, as (treatment, control): a halted cell cost what it cost
+    when it was stopped. `resolvable` is the ratio the registered spread can tell from 1 at the smaller n; `resolved`
+    says whether this one is above it or below its reciprocal.
+    """
+
+    unit: str
+    treatment: Median
+    control: Median
+    halted_cells: tuple[int, int]
+    ratio: float | None
+    bound: Bound
+    resolvable: float | None
+    resolved: bool | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RatioReading:
+    """
+    One comparison of cost. `wins` are tasks with a ratio above 1, `losses` below; `ties` are in no test, nor are the
+    `undefined`. `p_value` is None where there is no win and no loss, and where `status` withholds it.
+    """
+
+    name: str
+    quantity: Quantity
+    treatment: str
+    control: str
+    extras: str
+    model: str | None
+    alternative: Alternative
+    qualifiers: tuple[str, ...]
+    status: Status
+    sd_ln: float | None
+    min_n: int
+    tasks: tuple[TaskRatio, ...]
+    wins: int
+    losses: int
+    ties: int
+    undefined: int
+    best_attainable_p: float
+    p_value: float | None
+
+
+def _bound(treatment: Median, control: Median) -> Bound:
+    match bool(treatment.lower_bounds), bool(control.lower_bounds):
+        case False, False:
+            return "exact"
+        case True, False:
+            return "at_least"
+        case False, True:
+            return "at_most"
+        case _:
+            return "unclear"
+
+
+def _task(item: Ratio, unit: str, cells: Sequence[Iterable[CellKey]], settled: Settled) -> TaskRatio:
+    sides = [priced(side, settled) for side in cells]
+    treatment, control = (median_of(outcomes, item.quantity) for outcomes in sides)
+    smaller = min(treatment.n, control.n)
+    ratio = None
+    if smaller >= item.min_n and treatment.value is not None and control.value:
+        ratio = treatment.value / control.value
+    resolvable = resolvable_ratio(item.sd_ln, smaller) if item.sd_ln is not None and smaller else None
+    return TaskRatio(
+        unit=unit,
+        treatment=treatment,
+        control=control,
+        halted_cells=(_halts(sides[0]), _halts(sides[1])),
+        ratio=ratio,
+        bound=_bound(treatment, control),
+        resolvable=resolvable,
+        resolved=None if ratio is None or resolvable is None else not 1 / resolvable <= ratio <= resolvable,
+    )
+
+
+def _halts(outcomes: Sequence[CellOutcome]) -> int:
+    return sum(isinstance(outcome.end, Halt) for outcome in outcomes)
+
+
+def read_ratio(item: Ratio, settled: Settled, status: Status) -> RatioReading:
+    """Read one comparison of cost; unless `status` is final there are medians and no p-value."""
+    by_unit = units(item, settled.declared)[0]
+    tasks = tuple(_task(item, str(unit), cells, settled) for unit, cells in by_unit.items())
+    ratios = [task.ratio for task in tasks if task.ratio is not None]
+    wins, losses = sum(ratio > 1 for ratio in ratios), sum(ratio < 1 for ratio in ratios)
+    tested = status == "final" and wins + losses > 0
+    return RatioReading(
+        name=item.name,
+        quantity=item.quantity,
+        treatment=item.treatment,
+        control=item.control,
+        extras=item.extras,
+        model=item.model,
+        alternative=item.alternative,
+        qualifiers=item.qualifiers,
+        status=status,
+        sd_ln=item.sd_ln,
+        min_n=item.min_n,
+        tasks=tasks,
+        wins=wins,
+        losses=losses,
+        ties=len(ratios) - wins - losses,
+        undefined=len(tasks) - len(ratios),
+        best_attainable_p=best_attainable_p(len(tasks), alternative=item.alternative),
+        p_value=sign_test(wins, losses, alternative=item.alternative).p_value if tested else None,
+    )

@@ -1,0 +1,162 @@
+"""
+The scoreboard: every reading of a record over its declared set of cells.
+
+A pure function of the registration and the record; it can be made again at any time, and comes out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from cells.conditions import Census, Cost, by_arm, by_condition, census, cost
+from cells.contrasts import ContrastReading, Status, adjust, read_contrast
+from cells.pairing import pair_up, units
+from cells.ratios import RatioReading, read_ratio
+from cells.settled import Settled, class_label, settle
+from harness.outcome import CellOutcome
+from harness.values import CellKey
+
+if TYPE_CHECKING:
+    from harness.analysis import Analysis, Contrast
+
+__all__ = ["Scoreboard", "Tries", "score", "scoreboard_to_json"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tries:
+    """A cell that was tried more than once, and how each try ended."""
+
+    cell: str
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scoreboard:
+    """
+    The readings of one record, whose `head` is the digest of its last entry.
+
+    `status` is `final` if every declared cell has an outcome, `incomplete` while some have none, and `refused` if the
+    record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `sentences`
+    are remarks that a reader of the figures must have seen.
+    """
+
+    registration_id: str
+    head: str
+    family: str
+    alpha: float
+    status: Status
+    problems: tuple[str, ...]
+    planned: int
+    missing: tuple[str, ...]
+    doubled: tuple[str, ...]
+    undeclared: tuple[str, ...]
+    repeated: int
+    tries: tuple[Tries, ...]
+    arms: tuple[Census, ...]
+    arm_costs: tuple[Cost, ...]
+    conditions: tuple[Census, ...]
+    costs: tuple[Cost, ...]
+    contrasts: tuple[ContrastReading, ...]
+    added: tuple[ContrastReading, ...]
+    ratios: tuple[RatioReading, ...]
+    sentences: tuple[str, ...]
+
+
+def score(
+    declared: Iterable[CellKey],
+    outcomes: Iterable[CellOutcome],
+    analysis: Analysis,
+    *,
+    head: str,
+    registration_id: str,
+    added: Sequence[Contrast] = (),
+) -> Scoreboard:
+    """
+    Read a record's `outcomes` over the `declared` cells as the `analysis` was registered.
+
+    Several tries of a cell may be among the outcomes. `added` are contrasts of later amendments: they are shown apart,
+    outside the family. Raises `IntegrityError` if a cell is declared twice.
+    """
+    settled = settle(declared, outcomes)
+    status, problems = _standing(settled, analysis, added)
+    arms = tuple(census(group, cells, settled) for group, cells in by_arm(settled.declared).items())
+    conditions = by_condition(settled.declared)
+    family = [read_contrast(item, settled, status) for item in analysis.contrasts]
+    return Scoreboard(
+        registration_id=registration_id,
+        head=head,
+        family=analysis.family,
+        alpha=analysis.alpha,
+        status=status,
+        problems=problems,
+        planned=len(settled.declared),
+        missing=tuple(map(str, settled.missing)),
+        doubled=tuple(map(str, settled.doubled)),
+        undeclared=tuple(map(str, settled.undeclared)),
+        repeated=settled.repeated,
+        tries=tuple(
+            Tries(cell=str(cell), classes=tuple(map(class_label, tries)))
+            for cell, tries in settled.tries.items()
+            if len(tries) > 1
+        ),
+        arms=arms,
+        arm_costs=tuple(cost(group, cells, settled) for group, cells in by_arm(settled.declared).items()),
+        conditions=tuple(census(group, cells, settled) for group, cells in conditions.items()),
+        costs=tuple(cost(group, cells, settled) for group, cells in conditions.items()),
+        contrasts=adjust(family, analysis.alpha),
+        added=tuple(read_contrast(item, settled, status, registered=False) for item in added),
+        ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
+        sentences=(*_unequal(arms, "halted"), *_unequal(arms, "void")),
+    )
+
+
+def _standing(settled: Settled, analysis: Analysis, added: Sequence[Contrast]) -> tuple[Status, tuple[str, ...]]:
+    unlike = [pair_up(item, settled.declared)[1] for item in (*analysis.contrasts, *added)]
+    unlike += [units(item, settled.declared)[1] for item in analysis.ratios]
+    refusals = [
+        *(f"undeclared cell {cell}: it is no part of the registration" for cell in settled.undeclared),
+        *(
+            f"doubled cell {cell}: tried again after it was done with: {_said(settled, cell)}"
+            for cell in settled.doubled
+        ),
+        *(problem for problem in unlike if problem),
+    ]
+    missing = [f"missing cell {cell}: the record has no outcome of it" for cell in settled.missing]
+    status: Status = "refused" if refusals else "incomplete" if missing else "final"
+    return status, (*refusals, *missing)
+
+
+def _said(settled: Settled, cell: CellKey) -> str:
+    return ", ".join(class_label(outcome) for outcome in settled.tries[cell])
+
+
+def _unequal(arms: Iterable[Census], what: str) -> Iterable[str]:
+    """A sentence for each extras and model under which the arms' counts of halts or voids differ."""
+    alike: dict[tuple[str, str], list[Census]] = {}
+    for arm in arms:
+        alike.setdefault((arm.group.extras, arm.group.model), []).append(arm)
+    label = {"halted": "Halts", "void": "Voids"}[what]
+    for (extras, model), members in alike.items():
+        if len({Fraction(getattr(arm, what), arm.planned) for arm in members}) > 1:
+            counts = ", ".join(f"{arm.group.arm} {getattr(arm, what)} of {arm.planned}" for arm in members)
+            yield f"{label} are unequal between the arms (extras {extras}, model {model}): {counts}."
+
+
+def scoreboard_to_json(board: Scoreboard) -> dict[str, Any]:
+    """The scoreboard as JSON data, with the derived figures that people quote (`beside`, `judged`, `bound`)."""
+    data: dict[str, Any] = _plain(board)
+    return data
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        derived = [name for name, item in vars(type(value)).items() if isinstance(item, property)]
+        return {name: _plain(getattr(value, name)) for name in (*(item.name for item in fields(value)), *derived)}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
