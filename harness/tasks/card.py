@@ -1,0 +1,144 @@
+"""What a task folder's `[proctor]` table may say, validated whole; a referee's part travels as the sealed card."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from harness.errors import TaskError, unknown_name
+from harness.tasks.task import Form
+
+__all__ = ["Interface", "Limits", "ProctorTable", "SuiteCard", "explain", "suite_card"]
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Module = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True, strict=True
+    )
+
+
+class Interface(_Table):
+    """One module that the subject must provide, and the names that the suite may take from it."""
+
+    module: Module
+    """As the suite imports it: `lru`, or `shop.stock`."""
+    names: list[Identifier] = []
+    """Functions and classes."""
+    exceptions: list[Identifier] = []
+    """Exception classes, which the suite may name in `pytest.raises`."""
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        if self.module.partition(".")[0] in sys.stdlib_module_names:
+            raise ValueError(f"module {self.module!r} has the name of a standard module: choose another")
+        if not self.names and not self.exceptions:
+            raise ValueError(f"module {self.module!r} declares no name: give `names`, `exceptions` or both")
+        _once(f"names of {self.module}", [*self.names, *self.exceptions])
+        return self
+
+
+class Limits(_Table):
+    """What the subject may use while one whole suite runs; a limit left out is the referee's own."""
+
+    cpu_s: Annotated[int, Field(ge=1)] | None = None
+    """Seconds of the processor."""
+    wall_s: Annotated[float, Field(gt=0)] | None = None
+    """Seconds spent waiting for the subject."""
+    memory_bytes: Annotated[int, Field(ge=32 << 20)] | None = None
+    """Bytes of address space."""
+
+
+class SuiteCard(_Table):
+    """What the `pytest` referee needs to know of a task."""
+
+    ids: Annotated[list[str], Field(min_length=1)]
+    """Every test of the withheld suite, as pytest names it from the `tests` folder: `test_lru.py::test_evicts`."""
+    public: list[str] = []
+    """Those of `ids` that a seat may learn of between rounds."""
+    interface: Annotated[list[Interface], Field(min_length=1)]
+    """The modules that the subject must provide."""
+    forbidden: list[Identifier] = []
+    """Words that no Python file of the exhibit may use as a name or import; the instruction must name each."""
+    limits: Limits = Limits()
+    """What the subject may use."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _once("ids", self.ids)
+        _once("public", self.public)
+        _once("modules", [module.module for module in self.interface])
+        for test in self.public:
+            if test not in self.ids:
+                raise ValueError(f"public names a test that is not in ids: {unknown_name('test', test, self.ids)}")
+        return self
+
+
+class ProctorTable(SuiteCard):
+    """The whole `[proctor]` table of a `task.toml`."""
+
+    benchmark: Name
+    """The benchmark that the task belongs to; part of every unit."""
+    name: Name
+    """The task's name in the benchmark; part of every unit."""
+    form: Form = "greenfield"
+    """`greenfield`, `brownfield`, `embedded` or `change`."""
+    extras: list[Name] = []
+    """Named additions, each in `extras/NAME.md`; `none` always exists and has no file."""
+    details: dict[str, str] = {}
+    """Facts that a packet may use."""
+
+    def sealed(self) -> dict[str, Any]:
+        """The part for the sealed card, as JSON data."""
+        return self.model_dump(mode="json", include=set(SuiteCard.model_fields))
+
+
+def _once(what: str, items: list[str]) -> None:
+    doubled = sorted({item for item in items if items.count(item) > 1})
+    if doubled:
+        raise ValueError(f"{what}: {', '.join(map(repr, doubled))} listed more than once")
+
+
+def _known(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """The keys that the table at `path` knows."""
+    table: Any = model
+    for step in path:
+        if isinstance(step, int):
+            continue
+        table = {"interface": Interface, "limits": Limits}.get(step)
+        if table is None:
+            return []
+    return sorted(table.model_fields)
+
+
+def explain(error: ValidationError, model: type[BaseModel], table: str) -> Iterator[str]:
+    """One sentence a fault: where, what was found, what was expected, and the nearest known name of an unknown key."""
+    for fault in error.errors():
+        *above, last = fault["loc"] or (table,)
+        where = ".".join([table, *map(str, fault["loc"])])
+        if fault["type"] == "extra_forbidden":
+            known = _known(model, tuple(above))
+            close = difflib.get_close_matches(str(last), known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            yield f"{where}: unknown key.{hint} Known: {', '.join(known)}."
+        elif fault["type"] == "missing":
+            yield f"{where}: missing"
+        else:
+            yield f"{where} is {str(fault['input'])[:120]!r}: {fault['msg']}"
+
+
+def suite_card(card: Mapping[str, Any]) -> SuiteCard:
+    """The sealed card as the `pytest` referee reads it. Raises `TaskError` for a card that is not one."""
+    try:
+        return SuiteCard.model_validate(dict(card))
+    except ValidationError as error:
+        raise TaskError(
+            "the sealed card is not one for the pytest referee:\n  " + "\n  ".join(explain(error, SuiteCard, "card"))
+        ) from None

@@ -1,0 +1,59 @@
+"""The public tier of the `pytest` referee: the tests that a card makes public, and the facts that they show."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from harness.tasks.card import SuiteCard
+from harness.tree import Exhibit, Tree
+from harness.values import Standing
+from harness.views import Fact, PublicReading
+from referees.pytest_report import Report
+
+__all__ = ["FACTS", "PublicTier", "fact"]
+
+FACTS = 6
+"""The most facts that a reading carries."""
+
+
+def fact(line: str) -> Fact | None:
+    """The fact in a violated line of the form `assert CALL == LITERAL`; None for any other line."""
+    try:
+        (node,) = ast.parse(line).body
+    except (SyntaxError, ValueError):
+        return None
+    match node:
+        case ast.Assert(test=ast.Compare(left=ast.Call() as call, ops=[ast.Eq()], comparators=[expected])):
+            try:
+                ast.literal_eval(expected)
+            except ValueError:
+                return None
+            return Fact(call=ast.unparse(call), expected=ast.unparse(expected))
+        case _:
+            return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublicTier:
+    """A `PublicCheck`: the candidate is the text of the first module of the interface, laid over the environment."""
+
+    card: SuiteCard
+    environment: Tree
+    standing: Callable[[str], Standing]
+    run: Callable[[Exhibit, list[str]], Awaitable[tuple[str, str, Report | None]]]
+
+    async def __call__(self, code: str) -> PublicReading:
+        """Run the public tests, and no other, against `code`."""
+        path = f"{self.card.interface[0].module.replace('.', '/')}.py"
+        tree = self.environment.merged(Tree.of({path: code}))
+        reading, _, report = await self.run(Exhibit(tree=tree), list(self.card.public))
+        facts = [fact(outcome.line) for outcome in report.outcomes if outcome.word != "passed"] if report else []
+        return PublicReading(
+            reading=reading,
+            accepted=self.standing(reading) == "accepted",
+            passed=report.passed if report else 0,
+            total=len(self.card.public),
+            facts=tuple(known for known in facts if known is not None)[:FACTS],
+        )
