@@ -31,6 +31,8 @@ def check_request(request: Request, *, trained_ctx: int | None = None) -> None:
     wrong: dict[str, str] = {}
     if not request.messages:
         wrong["messages"] = "expected one or more"
+    elif not all(_is_text(message.content) for message in request.messages):
+        wrong["messages"] = "expected text that UTF-8 can say"
     if not (math.isfinite(decoding.temperature) and decoding.temperature >= 0):
         wrong["temperature"] = "expected 0 or more"
     if not (math.isfinite(decoding.top_p) and 0 < decoding.top_p <= 1):
@@ -42,8 +44,16 @@ def check_request(request: Request, *, trained_ctx: int | None = None) -> None:
     if trained_ctx is not None and decoding.num_ctx > trained_ctx:
         wrong["num_ctx"] = f"expected {trained_ctx} at most, the window that the model was trained for"
     for name, expected in wrong.items():
-        value = getattr(decoding, name, None) if name != "messages" else request.messages
-        raise RequestRefused(f"{name} = {value!r}: {expected}")
+        value = request.messages if name == "messages" else getattr(decoding, name)
+        raise RequestRefused(f"{name} = {value!r:.200}: {expected}")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def prompt_floor(request: Request) -> int:
@@ -58,7 +68,7 @@ def prompt_floor(request: Request) -> int:
 def prompt_ceiling(request: Request) -> int:
     """Tokens that the prompt has at most, with room for a template's own words."""
     said = sum(
-        len(message.content.encode("utf-8", "surrogatepass")) + sum(len(call.raw) * 4 for call in message.tool_calls)
+        len(message.content.encode()) + sum(len(call.raw) * 4 for call in message.tool_calls)
         for message in request.messages
     )
     offered = sum(len(f"{tool.name}{tool.description}{dict(tool.parameters)!r}") * 4 for tool in request.tools)

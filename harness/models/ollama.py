@@ -183,7 +183,7 @@ def _completion(reply: ChatResponse, latency_s: float, details: dict[str, Any]) 
         if (value := getattr(reply, name)) is not None
     }
     return Completion(
-        text=reply.message.content or "",
+        text=(reply.message.content or "").encode("utf-8", "replace").decode(),  # half a character can't be recorded
         stop="length" if reply.done_reason == "length" else stop,
         usage=_usage(reply.prompt_eval_count, reply.eval_count),
         served_model=reply.model or "",

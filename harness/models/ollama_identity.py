@@ -50,7 +50,7 @@ class _Show(_Raw):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Served:
-    """One model of a server: its exact tag, what identifies it, and what it can do; None is what the server did not say."""
+    """One model of a server: its exact tag, what identifies it, and what it can do; None is what was not said."""
 
     tag: str
     identity: ModelIdentity
