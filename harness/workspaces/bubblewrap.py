@@ -1,0 +1,177 @@
+"""
+The embedded sandbox: workspaces without a container engine, by bubblewrap.
+
+Each execution is a bwrap of its own over one host folder, so that nothing lives on from one to the next but files. What
+it can't enforce on this host, `guarantees` says.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from harness import environment
+from harness.canonical import digest_bytes
+from harness.clock import Clock, SystemClock, fresh_token
+from harness.ports import Workspace
+from harness.walls import Walls
+from harness.workspaces.bpf import ARCHITECTURES, assemble, compile_filter
+from harness.workspaces.bubblewrap_folder import Room, clear, is_root, leftovers
+from harness.workspaces.bubblewrap_host import engine_facts, find_bwrap, host_digest
+from harness.workspaces.bubblewrap_options import HOST_IMAGE, Root, base_environment, bwrap_options, check_walls
+from harness.workspaces.bubblewrap_room import BubblewrapWorkspace
+from harness.workspaces.images import SEAT, ImageStore
+from harness.workspaces.seccomp import profile
+
+__all__ = ["BubblewrapBackend"]
+
+_PER_PROCESS = "without a control group of ours, bubblewrap limits each process by itself, and nothing limits their sum"
+_PLAIN_FOLDER = "without root, /workspace is a folder on the host's own file system: run as root to have it limited"
+
+
+@cache
+def _filter() -> bytes | None:
+    """The system call filter for this machine, or None where none can be made."""
+    machine = platform.machine()
+    return assemble(compile_filter(profile(machine), machine)) if machine in ARCHITECTURES else None
+
+
+class BubblewrapBackend:
+    """
+    A `WorkspaceBackend`. `home` is where workspaces have their folders (by default where the platform keeps state);
+    an image is a name of the image store, or `host` for this host's own `/usr`.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(
+        self, *, home: Path | None = None, store: ImageStore | None = None, clock: Clock | None = None
+    ) -> None:
+        self._home = home
+        self._store = store
+        self._clock = clock if clock is not None else SystemClock()
+
+    @property
+    def home(self) -> Path:
+        """The folder that holds the folders of workspaces."""
+        return self._home if self._home is not None else environment.state_home() / "workspaces"
+
+    async def engine(self) -> Mapping[str, str]:
+        """
+        Version of bwrap, kernel, machine, and whether we are root.
+
+        Raises `WorkspaceError` when bwrap is missing or can't make a sandbox here, with what to do about it.
+        """
+        return await anyio.to_thread.run_sync(engine_facts, self._user())
+
+    async def image_digest(self, image: str) -> str:
+        """
+        SHA-256 of an image's content. For `host` it covers the version and the bytes of `/usr/bin/python3` alone, which
+        is weaker: the rest of `/usr` is not looked at. Raises `ImageError` for an unknown image.
+        """
+        if image == HOST_IMAGE:
+            return await anyio.to_thread.run_sync(host_digest)
+        return await anyio.to_thread.run_sync(self._images().digest, image)
+
+    async def guarantees(self) -> Mapping[str, str | None]:
+        """What is enforced here (None), and why the rest is not."""
+        folder = None if is_root() else _PLAIN_FOLDER
+        calls = None if _filter() is not None else f"there is no system call filter for {platform.machine()}"
+        return {
+            "network": None,
+            "processes": None,
+            "root_read_only": None,
+            "capabilities": None,
+            "new_privileges": None,
+            "environment": None,
+            "pids": None,
+            "file_bytes": None,
+            "open_files": None,
+            "tmp_bytes": None,
+            "memory_process": None,
+            "system_calls": calls,
+            "workspace_bytes": folder,
+            "workspace_inodes": folder,
+            "memory_total": _PER_PROCESS,
+            "cpu": _PER_PROCESS,
+            "tmp_inodes": "bubblewrap can't limit the number of files of a memory file system",
+        }
+
+    def options(self, walls: Walls) -> Mapping[str, Any]:
+        """
+        What these walls become: bwrap's options (the image's and the workspace's folders as placeholders), the limits,
+        the filter's digest, and the user. Raises `FenceError` for walls that bubblewrap can't have.
+        """
+        check_walls(walls)
+        root = Root(folder=None if walls.image == HOST_IMAGE else self._images().rootfs(walls.image))
+        words = bwrap_options(walls, root, "{workspace}", environment=base_environment(walls))
+        shown = [word if isinstance(word, str) else f"sha256:{digest_bytes(word.data)}" for word in words]
+        filtered = self._seccomp(walls)
+        return {
+            "bwrap": [word.replace(str(root.folder), "{image}") if root.folder else word for word in shown],
+            "limits": {
+                "processes": walls.caps.pids,
+                "file_bytes": walls.caps.file_bytes,
+                "open_files": walls.caps.open_files,
+                "address_space_bytes": walls.caps.memory_bytes,
+                "core_bytes": 0,
+            },
+            "seccomp": None if filtered is None else digest_bytes(filtered),
+            "user": SEAT,
+            "workspace": {"bytes": walls.caps.workspace_bytes, "inodes": walls.caps.workspace_inodes}
+            if is_root()
+            else None,
+        }
+
+    @asynccontextmanager
+    async def open(self, walls: Walls, *, run: str) -> AsyncIterator[Workspace]:
+        """
+        One fresh workspace for run `run`. When it is closed nothing of it is alive and nothing of it is on the host.
+
+        Raises `FenceError` for walls that bubblewrap can't have, `ImageError` for an image that is not there, and
+        `WorkspaceError` when the host doesn't let a workspace be made.
+        """
+        check_walls(walls)
+        root = Root(folder=None)
+        if walls.image != HOST_IMAGE:
+            root = Root(folder=await anyio.to_thread.run_sync(self._images().rootfs, walls.image))
+        root.check()
+        room = Room(home=self.home, name=f"proctor-{fresh_token(8)}")
+        workspace = BubblewrapWorkspace(
+            walls=walls, root=root, room=room, bwrap=find_bwrap(), user=self._user(), seccomp=self._seccomp(walls),
+            clock=self._clock,
+        )  # fmt: skip
+        try:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(partial(room.make, walls.caps, run))
+            yield workspace
+        finally:
+            with anyio.move_on_after(30, shield=True):
+                try:
+                    await workspace.close()
+                finally:
+                    await anyio.to_thread.run_sync(room.remove)
+
+    async def reap(self) -> Sequence[str]:
+        """End and remove the workspaces whose owner is dead; says their names."""
+        names = []
+        for room in await anyio.to_thread.run_sync(lambda: list(leftovers(self.home))):
+            await anyio.to_thread.run_sync(clear, room)
+            names.append(room.name)
+        return names
+
+    def _images(self) -> ImageStore:
+        return self._store if self._store is not None else ImageStore()
+
+    def _user(self) -> int | None:
+        return SEAT if is_root() else None
+
+    def _seccomp(self, walls: Walls) -> bytes | None:
+        return None if walls.keep_capabilities else _filter()

@@ -1,0 +1,139 @@
+"""A workspace's folder on the host: made with its owner named beside it, limited where the host allows, and removed."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.errors import WorkspaceError
+from harness.walls import Caps
+from harness.workspaces.images import SEAT
+from harness.workspaces.namespaces import Owner, kill_by_name
+
+__all__ = ["Room", "clear", "is_root", "leftovers"]
+
+_MS_NOSUID_NODEV = 2 | 4
+_MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
+
+
+def is_root() -> bool:
+    """Whether this process may mount, and drops to the seat's user before it starts anything of a seat's."""
+    return os.geteuid() == 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """
+    The place of one workspace below `home`: `NAME/files` becomes its `/workspace`, `NAME.json` tells its owner.
+
+    As root the folder is a memory file system of its own, so that its bytes and inodes are limited.
+    """
+
+    home: Path
+    name: str
+
+    @property
+    def files(self) -> Path:
+        """The folder that programs in the workspace see as `/workspace`."""
+        return self.home / self.name / "files"
+
+    @property
+    def owner_file(self) -> Path:
+        """Where the process that opened the workspace is named."""
+        return self.home / f"{self.name}.json"
+
+    def make(self, caps: Caps, run: str) -> None:
+        """Make it. Raises `WorkspaceError` when the host doesn't let us."""
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+            if is_root():
+                _check_passable(self.home)
+            draft = self.home / f".{self.name}"
+            draft.write_text(json.dumps({"run": run, "owner": asdict(Owner.me())}))
+            draft.rename(self.owner_file)
+            self.files.parent.mkdir(mode=0o711)
+            self.files.mkdir(mode=0o700)
+            self.files.parent.chmod(0o711)
+            if is_root():
+                options = (
+                    f"size={caps.workspace_bytes},nr_inodes={caps.workspace_inodes},mode=0700,uid={SEAT},gid={SEAT}"
+                )
+                _mount(self.files, options)
+        except OSError as error:
+            self.remove()
+            raise WorkspaceError(
+                f"no folder for a workspace can be made below {self.home}: {error}. Name another with PROCTOR_HOME"
+            ) from error
+
+    def remove(self) -> None:
+        """Unmount and remove it. Raises `WorkspaceError` when something of it stays."""
+        if os.path.ismount(self.files):
+            _unmount(self.files)
+        if self.files.parent.exists():
+            _open_up(str(self.files.parent))
+            shutil.rmtree(self.files.parent)
+        self.owner_file.unlink(missing_ok=True)
+
+    def used(self) -> tuple[int, int] | None:
+        """Bytes and inodes in use, where the folder is a file system of its own."""
+        if not os.path.ismount(self.files):
+            return None
+        info = os.statvfs(self.files)
+        return (info.f_blocks - info.f_bfree) * info.f_frsize, info.f_files - info.f_ffree
+
+
+def leftovers(home: Path) -> Iterator[Room]:
+    """The workspaces below `home` whose owner is dead."""
+    for path in sorted(home.glob("*.json")):
+        try:
+            owner = Owner(**json.loads(path.read_text())["owner"])
+        except FileNotFoundError:
+            continue  # its owner has removed it just now
+        if not owner.alive:
+            yield Room(home=home, name=path.stem)
+
+
+def clear(room: Room) -> None:
+    """Kill what is left of a dead owner's workspace, and remove it."""
+    kill_by_name(room.name)
+    room.remove()
+
+
+def _check_passable(home: Path) -> None:
+    for folder in (home, *home.parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            raise WorkspaceError(
+                f"{folder} can't be passed by user {SEAT}, the user of workspaces: `chmod o+x {folder}`, or "
+                "give PROCTOR_HOME another folder"
+            )
+
+
+def _mount(target: Path, options: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"proctor", os.fsencode(target), b"tmpfs", _MS_NOSUID_NODEV, options.encode()) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"mounting a memory file system: {os.strerror(code)}", str(target))
+
+
+def _unmount(target: Path) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    for flags in (_UMOUNT_NOFOLLOW, _UMOUNT_NOFOLLOW | _MNT_DETACH):
+        if libc.umount2(os.fsencode(target), flags) == 0:
+            return
+    code = ctypes.get_errno()
+    raise WorkspaceError(f"{target} can't be unmounted: {os.strerror(code)}. Do it by hand")
+
+
+def _open_up(folder: str) -> None:
+    """Give ourselves back the rights to every folder below `folder`: a seat may have taken them from its own files."""
+    os.chmod(folder, 0o700)  # noqa: PTH101  # with scandir, whose names may be no UTF-8
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                _open_up(entry.path)
