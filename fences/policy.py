@@ -18,7 +18,7 @@ from harness.walls import Caps
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
-__all__ = ["MUST_WORK", "PROBE_PREFIX", "SCRATCH", "FencePolicy"]
+__all__ = ["MUST_WORK", "PROBE_PREFIX", "SCRATCH", "UNREACHING", "FencePolicy"]
 
 SCRATCH = "/tmp"  # noqa: S108 - a path inside the workspace, where each has a /tmp of its own
 """The only other place, beside the workspace's own folder, that the walls leave writable."""
@@ -28,6 +28,9 @@ PROBE_PREFIX = "probe:"
 
 MUST_WORK = ("write-workspace", "read-task", "run-python3", "tools")
 """What a policy may list in `must_work`: a seat that can't work is another experiment."""
+
+UNREACHING = frozenset({"submit"})
+"""Tools that reach no file, process or address, so that nothing has to vouch for them."""
 
 _SECRET = re.compile(
     r"(?:^|_)(?:key|keys|token|secret|secrets|password|passwd|credential|credentials|auth)(?:_|$)", re.IGNORECASE
@@ -52,7 +55,7 @@ class FencePolicy:
     writable: tuple[str, ...] = (WORKSPACE,)
     denied: tuple[str, ...] = ("/home", "/proc", "/root", "/run", "/sys", "/var/run")
     network: str = "none"
-    tools: tuple[str, ...] = ("edit", "list", "read", "run", "search", "write")
+    tools: tuple[str, ...] = ("edit", "list", "read", "run", "search", "submit", "write")
     environment: Mapping[str, str] = field(default_factory=dict)
     requires: tuple[str, ...] = (
         "network",

@@ -167,7 +167,7 @@ class MountsProbe(ProgramProbe):
     holds = frozenset({Finding.ABSENT})
     body = """
 own = ("/proc", "/sys", "/dev")
-private = ("/workspace", "/tmp", "/dev/shm")
+private = ("/tmp", "/dev/shm")
 image = ("/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
 etc = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/etc/group")
 with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
@@ -176,7 +176,9 @@ with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
         place, options = left.split(" ")[4:6]
         kind = right.split(" ")[0]
         inside = any(place == root or place.startswith(root + "/") for root in own)
-        if place in private:
+        if place == "/workspace":
+            wrong = False
+        elif place in private:
             wrong = kind != "tmpfs"
         elif place in image or place in etc:
             wrong = "ro" not in options.split(",")
@@ -191,11 +193,6 @@ if not tries:
     def weaken(self, fence: Fence, site: Site) -> Fence:
         """A folder of the host shown in the workspace."""
         return mounted(fence, site.places["sealed-path"])
-
-    async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt:
-        """As any program's, with the decoy's own path named by its kind, so that equal rows say the same."""
-        found = await super().attempt(workspace, rules, site)
-        return Attempt(finding=found.finding, evidence=found.evidence.replace(site.places["home"], "[decoys]"))
 
 
 class RootWriteProbe(ProgramProbe):

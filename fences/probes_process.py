@@ -8,13 +8,21 @@ from harness.views import Fence, Finding, Site
 
 __all__ = [
     "CapabilitiesProbe",
-    "DeviceProbe",
     "HostEnvironmentProbe",
     "HostProcessesProbe",
     "MountCallProbe",
     "PrivilegesProbe",
     "UserNamespaceProbe",
 ]
+
+
+_LIBC = """
+libc = ctypes.CDLL(None, use_errno=True)
+def check(status):
+    if status != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+"""
 
 
 class HostEnvironmentProbe(ProgramProbe):
@@ -116,24 +124,38 @@ attempt("NoNewPrivs", flag)
 
 
 class MountCallProbe(ProgramProbe):
-    """The mount system call, on a folder of the seat's own."""
+    """The mount system call on a folder of the seat's own, as it is and from inside a user namespace of its own."""
 
     name = "mount-call"
     threat = "the seat mounts over the programs or files that others will use"
     holds = frozenset({Finding.DENIED})
-    body = """
+    body = (
+        _LIBC
+        + """
 import tempfile
-libc = ctypes.CDLL(None, use_errno=True)
+target = tempfile.mkdtemp(dir="/tmp").encode()
 def mount():
-    target = tempfile.mkdtemp(dir="/tmp").encode()
-    if libc.mount(b"none", target, b"tmpfs", 0, None) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+    check(libc.mount(b"none", target, b"tmpfs", 0, None))
     libc.umount2(target, 2)
     return {"fact": "a file system could be mounted"}
+def inside():
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        try:
+            check(libc.unshare(0x10020000))
+            check(libc.mount(b"none", target, b"tmpfs", 0, None))
+            os.write(writer, b"mounted")
+        except OSError as error:
+            os.write(writer, sign(error).encode())
+        finally:
+            os._exit(0)
+    os.wait()
+    said = os.read(reader, 100).decode()
+    return {"fact": "a file system could be mounted"} if said == "mounted" else {"signature": said}
 attempt("mount", mount)
+attempt("mount in a user namespace", inside)
 """
-
+    )
     down = UNCONFINED
 
 
@@ -143,33 +165,14 @@ class UserNamespaceProbe(ProgramProbe):
     name = "user-namespace"
     threat = "the seat becomes root of a namespace of its own and reaches kernel code that is closed to others"
     holds = frozenset({Finding.DENIED})
-    body = """
-libc = ctypes.CDLL(None, use_errno=True)
+    body = (
+        _LIBC
+        + """
 def unshare():
-    if libc.unshare(0x10000000) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+    check(libc.unshare(0x10000000))
     return {"fact": "a user namespace could be made"}
 attempt("unshare", unshare)
 """
-
-    down = UNCONFINED
-
-
-class DeviceProbe(ProgramProbe):
-    """A device node of the seat's own making."""
-
-    name = "device-node"
-    threat = "the seat makes a device node and reads the machine's disk or memory through it"
-    holds = frozenset({Finding.DENIED})
-    body = """
-import tempfile
-def make():
-    path = os.path.join(tempfile.mkdtemp(dir="/tmp"), "node")
-    os.mknod(path, 0o20600, os.makedev(1, 3))
-    os.unlink(path)
-    return {"fact": "a device node could be made"}
-attempt("mknod", make)
-"""
+    )
 
     down = UNCONFINED

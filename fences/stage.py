@@ -11,11 +11,11 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import SocketAttribute
@@ -33,11 +33,11 @@ __all__ = ["NeighbourOpener", "set_the_stage"]
 NeighbourOpener: TypeAlias = Callable[[tuple[Mount, ...]], AbstractAsyncContextManager[Workspace]]
 """Opens the workspace of a neighbouring cell, with these mounts more than a sealed one has."""
 
-Server: TypeAlias = Callable[[], Awaitable[None]]
+Server: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]
 
 _CANARIES = (
     "loopback", "address", "loopback6", "dns", "abstract", "host-file", "sealed-file", "neighbour-file",
-    "engine-socket", "variable", "process", "tool",
+    "engine-socket", "variable", "process", "tool", "tool-write", "tool-edit",
 )  # fmt: skip
 
 _WRITE = "import sys; data = sys.stdin.read()\nfor path in sys.argv[1:]:\n    open(path, 'w').write(data)"
@@ -115,10 +115,16 @@ def _lay_files(setting: _Setting) -> None:
         path.write_text(f"# {setting.canaries[canary]}\n", "utf-8")
         path.chmod(0o644)
         places[name] = f"file {path}"
-    for name in ("outside", "neighbour"):
+    for name in ("outside", "neighbour", "tools"):
         (home / name).mkdir()
         (home / name).chmod(0o777)  # whoever a workspace's user is, it could write here if the wall were down
+    tool = setting.canaries["tool"]
+    for name, text in (("secret.txt", f"needle {tool}"), (f"name-{tool}", "nothing"), ("editable.txt", "needle")):
+        path = home / "tools" / name
+        path.write_text(f"{text}\n", "utf-8")
+        path.chmod(0o666)
     places |= {
+        "tools-path": str(home / "tools"),
         "host-file-path": str(home / "host-file"),
         "sealed-path": str(sealed),
         "outside-path": str(home / "outside"),

@@ -24,9 +24,9 @@ __all__ = [
 
 
 UNCONFINED: Mapping[str, Any] = MappingProxyType(
-    {"keep_capabilities": True, "new_privileges": True, "run_as_root": True}
+    {"keep_capabilities": True, "new_privileges": True, "open_kernel": True, "run_as_root": True}
 )
-"""Root with every capability, and whatever a backend puts around system calls taken down with them."""
+"""Root with capabilities, and the filter of system calls taken down with them."""
 
 NEW_PRIVILEGES: Mapping[str, Any] = MappingProxyType({"new_privileges": True})
 """Set-user-id programs work."""

@@ -1,0 +1,88 @@
+"""
+The positive list: what a seat must be able to do behind the fence, tried as the seat would. A seat that can't work is
+another experiment, and one that pays for it in tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from fences.classifier import weigh
+from fences.programs import run_program
+from fences.tool_talk import work_with_tools
+from harness.errors import ProctorError
+from harness.ports import Workspace
+from harness.tree import Tree
+from harness.views import Attempt, Finding
+from harness.walls import ToolRules
+
+__all__ = ["try_ability"]
+
+_TASK = "proctor-ability/task.md"
+_TEXT = "Read this line."
+
+_WRITE = """
+path = "/workspace/.proctor-ability"
+def write():
+    with open(path, "w") as out:
+        out.write("written")
+    with open(path) as written:
+        text = written.read()
+    os.unlink(path)
+    return {"fact": "written and read back"} if text == "written" else {"signature": "EMPTY"}
+attempt("/workspace", write)
+"""
+
+_RUN = """
+def run():
+    import hashlib, subprocess
+    done = subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, timeout=5)
+    return {"fact": "a program started a program"} if done.stdout == b"42\\n" else {"signature": "EMPTY"}
+attempt("python3", run)
+"""
+
+
+async def try_ability(name: str, workspace: Workspace, rules: ToolRules) -> Attempt:
+    """What came of one ability of `must_work`: SERVED is as it must be."""
+    try:
+        return await _ABILITIES[name](workspace, rules)
+    except ProctorError as error:
+        return Attempt(finding=Finding.INCONCLUSIVE, evidence=f"{type(error).__name__}: {error}"[:300])
+
+
+async def _by_program(workspace: Workspace, body: str) -> Attempt:
+    tries = await run_program(workspace, body, {})
+    if isinstance(tries, str):
+        return Attempt(finding=Finding.INCONCLUSIVE, evidence=tries)
+    return weigh(tries, canary=None)
+
+
+async def _write(workspace: Workspace, rules: ToolRules) -> Attempt:
+    del rules
+    return await _by_program(workspace, _WRITE)
+
+
+async def _run(workspace: Workspace, rules: ToolRules) -> Attempt:
+    del rules
+    return await _by_program(workspace, _RUN)
+
+
+async def _read_task(workspace: Workspace, rules: ToolRules) -> Attempt:
+    """A task is laid in as every task is, then read by a program of the seat's."""
+    del rules
+    from harness.workspaces.exhibits import put
+
+    await put(workspace, Tree.of({_TASK: _TEXT}))
+    read = f'attempt("task", lambda: read("/workspace/{_TASK}"))\n'
+    tries = await run_program(workspace, read, {})
+    if isinstance(tries, str):
+        return Attempt(finding=Finding.INCONCLUSIVE, evidence=tries)
+    return weigh(tries, canary=_TEXT)
+
+
+_ABILITIES: Mapping[str, Callable[[Workspace, ToolRules], Awaitable[Attempt]]] = {
+    "write-workspace": _write,
+    "read-task": _read_task,
+    "run-python3": _run,
+    "tools": work_with_tools,
+}

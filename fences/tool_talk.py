@@ -1,0 +1,65 @@
+"""Speaking with the seat's own tools, as a model would: the layer above the walls has holes of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fences.classifier import Try, weigh
+from fences.programs import program
+from harness.clock import fresh_token
+from harness.ports import Workspace
+from harness.views import Attempt, Finding
+from harness.walls import ToolRules
+
+__all__ = ["call", "command", "reports_in", "work_with_tools"]
+
+
+async def call(workspace: Workspace, rules: ToolRules, tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """One call of a seat's tool: its standing (served, refused, absent or failed) and its text."""
+    from harness.seats.tools import SeatTools
+
+    outcome = await SeatTools(workspace, rules).call(tool, dict(arguments))
+    return outcome.standing, outcome.text
+
+
+def command(body: str, arguments: object) -> str:
+    """The shell command that runs a probe's program through the `run` tool."""
+    import shlex
+
+    return shlex.join(["python3", "-I", "-c", program(body), json.dumps(arguments)])
+
+
+def reports_in(text: str) -> list[bytes]:
+    """The report lines of a probe's program in a tool's text, which may say other things around them."""
+    return [line.encode() for line in text.splitlines() if line.startswith('{"tries"')]
+
+
+async def work_with_tools(workspace: Workspace, rules: ToolRules) -> Attempt:
+    """Whether each tool that the rules list does its honest work in the workspace; SERVED when all of them do."""
+    token = fresh_token(8)
+    folder = f"proctor-ability-{token}"
+    path = f"{folder}/note.txt"
+    talks: Mapping[str, tuple[Mapping[str, Any], str]] = {
+        "write": ({"path": path, "content": f"first {token}\n"}, ""),
+        "read": ({"path": path}, token),
+        "edit": ({"path": path, "old": "first", "new": "second"}, ""),
+        "list": ({"path": folder}, "note.txt"),
+        "search": ({"pattern": "second", "path": folder}, "note.txt"),
+        "run": ({"command": f"cat {path}"}, token),
+    }
+    if "write" not in rules.tools:
+        await workspace.exec(["mkdir", "-p", folder])
+        await workspace.exec(["sh", "-c", 'printf "second first %s\\n" "$1" > "$2"', "sh", token, path])
+    tries = []
+    for tool, (arguments, expected) in talks.items():
+        if tool not in rules.tools:
+            continue
+        standing, text = await call(workspace, rules, tool, arguments)
+        works = standing == "served" and expected in text
+        tries.append(Try(what=tool, fact="works") if works else Try(what=tool, signature=f"{standing}: {text[:100]}"))
+    failed = [item for item in tries if item.fact is None]
+    if not tries:
+        return Attempt(finding=Finding.SERVED, evidence="the policy lists no tool")
+    return weigh(failed or tries, canary=token)
