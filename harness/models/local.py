@@ -15,6 +15,7 @@ from pydantic import Field
 from harness.canonical import digest_bytes
 from harness.clock import Clock, SystemClock
 from harness.errors import (
+    Blamed,
     ContextTruncated,
     ExperimentError,
     IntegrityError,
