@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from harness.errors import PluginError, unknown_name
@@ -20,10 +19,9 @@ def whole(seat: str, name: str, value: object, *, low: int, high: int) -> int:
 
 def seconds(seat: str, name: str, value: object, *, high: float) -> float:
     """`value` as a number of seconds over 0 and up to `high`, or `PluginError`."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 < value <= high:
-        raise PluginError(f"seat {seat!r}: {name} is {value!r}: expected seconds, over 0 and at most {high:g}")
-    return float(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= high:
+        return float(value)
+    raise PluginError(f"seat {seat!r}: {name} is {value!r}: expected seconds, over 0 and at most {high:g}")
 
 
 def flag(seat: str, name: str, value: object) -> bool:
@@ -55,10 +53,11 @@ def file_path(seat: str, name: str, value: object) -> str:
 def names(seat: str, name: str, value: object, *, known: Iterable[str]) -> tuple[str, ...]:
     """`value` as a list of different known names with at least one, in the order of `known`, or `PluginError`."""
     choices = tuple(known)
-    listed = isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
-    if not listed or not value or len(set(value)) != len(value):
-        raise PluginError(f"seat {seat!r}: {name} is {value!r}: expected a list of different names of {choices}")
+    if not isinstance(value, (list, tuple)) or not value:
+        raise PluginError(f"seat {seat!r}: {name} is {value!r}: expected a list of one or more of {choices}")
     for item in value:
         if item not in choices:
-            raise PluginError(f"seat {seat!r}: {name}: {unknown_name('name', item, choices)}")
+            raise PluginError(f"seat {seat!r}: {name}: {unknown_name('name', str(item), choices)}")
+        if value.count(item) > 1:
+            raise PluginError(f"seat {seat!r}: {name} has {item!r} twice")
     return tuple(item for item in choices if item in value)
