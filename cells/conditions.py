@@ -50,7 +50,7 @@ class Census:
     How the cells of a group ended. The counts add up to `planned`; `judged` cells are those that passed or failed.
 
     `pass_rate` is over judged cells, None if there is none; with the halts counted as failures it is `rate_low`, with
-    them as passes `rate_high`.
+    them as passes `rate_high`. `would_be` counts what the referee read of halted cells' exhibits, a diagnostic.
     """
 
     group: Group
@@ -62,6 +62,7 @@ class Census:
     classes: Mapping[str, int]
     halts: Mapping[str, int]
     voids: Mapping[str, int]
+    would_be: Mapping[str, int]
     pass_rate: float | None
     rate_low: float | None
     rate_high: float | None
@@ -70,7 +71,7 @@ class Census:
     def beside(self) -> str:
         """What the pass rate is never shown without."""
         others = self.planned - self.judged - self.halted - self.void
-        rest = f", {others} otherwise without a verdict" if others else ""
+        rest = f", {others} otherwise unjudged" if others else ""
         return f"{self.judged} of {self.planned} judged, {self.halted} halted, {self.void} void{rest}"
 
 
@@ -122,6 +123,7 @@ def census(group: Group, cells: Iterable[CellKey], settled: Settled) -> Census:
     halts = Counter(dict.fromkeys(get_args(Limit), 0))
     halts.update(outcome.end.limit for outcome in found if isinstance(outcome.end, Halt))
     voids = Counter(outcome.end.cause for outcome in found if isinstance(outcome.end, Void))
+    would_be = Counter(outcome.would_be.reading for outcome in found if outcome.would_be is not None)
     judged = [outcome.passed for outcome in found if outcome.passed is not None]
     passed, halted = sum(judged), classes["HALT"]
     return Census(
@@ -134,6 +136,7 @@ def census(group: Group, cells: Iterable[CellKey], settled: Settled) -> Census:
         classes={name: classes[name] for name in (*CLASSES, *sorted(classes.keys() - set(CLASSES)))},
         halts=dict(halts),
         voids=dict(sorted(voids.items())),
+        would_be=dict(sorted(would_be.items())),
         pass_rate=_rate(passed, len(judged)),
         rate_low=_rate(passed, len(judged) + halted),
         rate_high=_rate(passed + halted, len(judged) + halted),

@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from cells.stats import best_attainable_p
 from harness.values import CellKey, Unit
 
 if TYPE_CHECKING:
-    from harness.analysis import Alternative, Analysis, Contrast, Ratio
+    from harness.analysis import Contrast, Ratio
 
-__all__ = ["Attainable", "CellPair", "attainable", "pair_up", "units"]
+__all__ = ["CellPair", "pair_up", "units"]
 
 CellPair: TypeAlias = tuple[CellKey, CellKey]
 """A treatment cell and the control cell it is compared with."""
 
 Cells: TypeAlias = list[CellKey]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attainable:
-    """
-    The smallest p-value a registered test can reach with `n` pairs or tasks, if all of them point one way.
-
-    `adjusted` is what Holm's procedure makes of it if it is the family's smallest; None outside a family. `reachable`
-    says whether that is at or below the registered level.
-    """
-
-    name: str
-    kind: Literal["contrast", "ratio"]
-    alternative: Alternative
-    n: int
-    p_value: float
-    adjusted: float | None
-    reachable: bool
 
 
 def _side(item: Contrast | Ratio, arm: str, declared: Iterable[CellKey]) -> list[CellKey]:
@@ -77,32 +57,3 @@ def _by_unit(cells: Iterable[CellKey]) -> dict[Unit, Cells]:
     for cell in cells:
         found.setdefault(cell.unit, []).append(cell)
     return found
-
-
-def attainable(declared: Sequence[CellKey], analysis: Analysis) -> list[Attainable]:
-    """The best p-value that each registered test can reach on the declared cells: to be printed before a run starts."""
-    found = [
-        _best(item.name, "contrast", item.alternative, len(pair_up(item, declared)[0]), analysis)
-        for item in analysis.contrasts
-    ]
-    found += [
-        _best(item.name, "ratio", item.alternative, len(units(item, declared)[0]), analysis) for item in analysis.ratios
-    ]
-    return found
-
-
-def _best(
-    name: str, kind: Literal["contrast", "ratio"], alternative: Alternative, n: int, analysis: Analysis
-) -> Attainable:
-    p_value = best_attainable_p(n, alternative=alternative)
-    adjusted = min(1.0, p_value * len(analysis.contrasts)) if kind == "contrast" else None
-    decisive = p_value if adjusted is None else adjusted
-    return Attainable(
-        name=name,
-        kind=kind,
-        alternative=alternative,
-        n=n,
-        p_value=p_value,
-        adjusted=adjusted,
-        reachable=decisive <= analysis.alpha,
-    )

@@ -1,0 +1,238 @@
+"""The scoreboard as tables of text: what the terminal shows and what the report shows are the same tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from cells.conditions import CLASSES, Census, Cost, Group, Median
+from cells.figures import UNDEFINED, figure, rate_text, whole_text
+from cells.readings import Scoreboard
+
+__all__ = [
+    "Sheet",
+    "arm_cost_sheet",
+    "class_sheets",
+    "condition_cost_sheet",
+    "condition_sheet",
+    "halt_sheet",
+    "rate_sheet",
+    "standing",
+    "tries_sheet",
+]
+
+PARTS = ("benchmark", "task", "arm", "extras", "model")
+"""What a group is called by, in this order."""
+
+SHORT = {
+    "PASS": "PA",
+    "FAIL": "FA",
+    "NO_BUILD": "NB",
+    "INTERFACE_MISS": "IM",
+    "TIMEOUT": "TO",
+    "MEMORY": "ME",
+    "CRASH": "CR",
+    "UNSCORABLE": "US",
+    "HALT": "HA",
+    "FAILED_BOOT": "FB",
+    "VOID": "VO",
+    "REFUSED": "RE",
+    "MISSING": "MI",
+    "DOUBLED": "DO",
+}
+"""The classes' column heads where every class of many conditions must fit a terminal's width."""
+
+NAMED = 10
+"""How many missing cells are named to a person; the JSON names them all."""
+
+BESIDE_EACH_OTHER = 4
+"""How many arms' class counts stand in one table."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sheet:
+    """One table: the first `left` columns hold words, the others figures. A `long` one grows with the conditions."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int = 1
+    notes: tuple[str, ...] = ()
+    long: bool = False
+
+
+def standing(board: Scoreboard) -> list[str]:
+    """What kind of scoreboard this is, in lines: its registration, its head, its status and its problems."""
+    lines = [
+        f"registration {board.registration_id}",
+        f"record head {board.head}",
+        f"status {board.status}: {board.planned - len(board.missing)} of {board.planned} declared cells in the record",
+    ]
+    if board.status != "final":
+        lines.append(f"every verdict is withheld until the record is whole; {len(board.problems)} problems:")
+    missing = set(board.problems[len(board.problems) - len(board.missing) :])
+    shown = [problem for problem in board.problems if problem not in missing]
+    shown += [problem for problem in board.problems if problem in missing][:NAMED]
+    lines += [f"- {problem}" for problem in shown]
+    if len(board.missing) > NAMED:
+        lines.append(f"- and {len(board.missing) - NAMED} more missing cells, all named in the JSON")
+    if board.repeated:
+        lines.append(f"{board.repeated} outcomes are in the record a second time, word for word; each counts once")
+    return lines
+
+
+class _Labels:
+    """How groups of one table are called: by what differs between them; what all share is said once, in a note."""
+
+    def __init__(self, groups: Iterable[Group], kept: Iterable[str]) -> None:
+        groups = tuple(groups)
+        values = {name: {getattr(group, name) for group in groups} - {None} for name in PARTS}
+        keep = set(kept)
+        self._shown = [name for name in PARTS if len(values[name]) > 1 or (name in keep and values[name])]
+        self.head = "|".join(self._shown)
+        shared = [f"{name} {min(values[name])}" for name in PARTS if values[name] and name not in self._shown]
+        self.notes = (f"The same in all rows: {', '.join(shared)}.",) if shared else ()
+
+    def __call__(self, group: Group) -> str:
+        return "|".join(str(getattr(group, name)) for name in self._shown)
+
+
+def rate_sheet(board: Scoreboard) -> Sheet:
+    """The pass rates of the arms, each with the counts it may not be shown without."""
+    label = _Labels((arm.group for arm in board.arms), ["arm"])
+    return Sheet(
+        title="Pass rates by arm",
+        header=(label.head, "beside", "passed", "rate", "if halts fail", "if halts pass"),
+        rows=tuple(
+            (
+                label(arm.group),
+                arm.beside,
+                figure(arm.passed),
+                rate_text(arm.pass_rate),
+                rate_text(arm.rate_low),
+                rate_text(arm.rate_high),
+            )
+            for arm in board.arms
+        ),
+        left=2,
+        notes=(*label.notes, *board.sentences),
+    )
+
+
+def class_sheets(board: Scoreboard) -> list[Sheet]:
+    """Every class by arm, at zero too, with halts by limit and voids by cause."""
+    causes = sorted({cause for arm in board.arms for cause in arm.voids})
+    names = (*CLASSES, *_finer(board.arms))
+    label = _Labels((arm.group for arm in board.arms), ["arm"])
+    chunks = [board.arms[at : at + BESIDE_EACH_OTHER] for at in range(0, len(board.arms), BESIDE_EACH_OTHER)]
+    return [
+        Sheet(
+            title="Outcome classes by arm",
+            header=("class", *(label(arm.group) for arm in arms)),
+            rows=(("planned", *(figure(arm.planned) for arm in arms)), *_class_rows(arms, names, causes)),
+        )
+        for arms in chunks
+    ]
+
+
+def _finer(censuses: Iterable[Census]) -> list[str]:
+    return sorted({name for census in censuses for name in census.classes} - set(CLASSES))
+
+
+def _class_rows(arms: Sequence[Census], names: Iterable[str], causes: Iterable[str]) -> Iterable[tuple[str, ...]]:
+    for name in names:
+        yield name, *(figure(arm.classes.get(name, 0)) for arm in arms)
+        if name == "HALT":
+            for limit in arms[0].halts:
+                yield f"- HALT({limit})", *(figure(arm.halts[limit]) for arm in arms)
+        if name == "VOID":
+            for cause in causes:
+                yield f"- VOID({cause})", *(figure(arm.voids.get(cause, 0)) for arm in arms)
+
+
+def condition_sheet(board: Scoreboard) -> Sheet:
+    """Every class by condition, at zero too."""
+    names = (*CLASSES, *_finer(board.conditions))
+    label = _Labels((item.group for item in board.conditions), ["task", "arm"])
+    return Sheet(
+        title="Outcome classes by condition",
+        header=(label.head, *(SHORT.get(name, name) for name in names)),
+        rows=tuple(
+            (label(item.group), *(figure(item.classes.get(name, 0)) for name in names)) for item in board.conditions
+        ),
+        notes=(*label.notes, ", ".join(f"{short} {name}" for name, short in SHORT.items())),
+        long=True,
+    )
+
+
+def _median(value: Median, written: Callable[[float | None], str]) -> str:
+    if value.value is None:
+        return f"{UNDEFINED} ({value.unknown} unknown)" if value.unknown else UNDEFINED
+    return ("at least " if value.bound == "at_least" else "") + written(value.value)
+
+
+def _cost_sheet(title: str, costs: Sequence[Cost], kept: Iterable[str], *, long: bool) -> Sheet:
+    label = _Labels((cost.group for cost in costs), kept)
+    return Sheet(
+        title=title,
+        header=(label.head, "n", "tokens", "calls", "wall s", "usd"),
+        rows=tuple(
+            (
+                label(cost.group),
+                figure(cost.n),
+                _median(cost.tokens, whole_text),
+                _median(cost.calls, whole_text),
+                _median(cost.wall_s, lambda value: figure(value, 2)),
+                _median(cost.usd, lambda value: figure(value, 4)),
+            )
+            for cost in costs
+        ),
+        notes=(
+            *label.notes,
+            "Medians over the n cells that ended by themselves or at a limit; one unknown figure makes one undefined.",
+        ),
+        long=long,
+    )
+
+
+def arm_cost_sheet(board: Scoreboard) -> Sheet:
+    """Medians of cost by arm, over all its tasks."""
+    return _cost_sheet("Cost by arm, medians", board.arm_costs, ["arm"], long=False)
+
+
+def condition_cost_sheet(board: Scoreboard) -> Sheet:
+    """Medians of cost by condition."""
+    return _cost_sheet("Cost by condition, medians", board.costs, ["task", "arm"], long=True)
+
+
+def halt_sheet(board: Scoreboard) -> Sheet:
+    """What the referee would have said of the halted cells' exhibits: a diagnostic, and no part of any rate."""
+    label = _Labels((arm.group for arm in board.arms), ["arm"])
+    readings = sorted({name for arm in board.arms for name in arm.would_be})
+    return Sheet(
+        title="Halted cells, and the would-be readings of their exhibits (a diagnostic, in no rate and no test)",
+        header=(label.head, "halted", "void", *readings),
+        rows=tuple(
+            (
+                label(arm.group),
+                figure(arm.halted),
+                figure(arm.void),
+                *(figure(arm.would_be.get(name, 0)) for name in readings),
+            )
+            for arm in board.arms
+        ),
+        notes=(*label.notes, *board.sentences),
+    )
+
+
+def tries_sheet(board: Scoreboard) -> Sheet | None:
+    """The cells that were tried more than once, with each try's class; None if there is none."""
+    if not board.tries:
+        return None
+    return Sheet(
+        title="Cells tried more than once",
+        header=("cell", "tries in order"),
+        rows=tuple((item.cell, ", ".join(item.classes)) for item in board.tries),
+        left=2,
+        long=True,
+    )

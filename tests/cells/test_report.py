@@ -1,0 +1,145 @@
+"""The report: every section, no figure of its own, and nothing that text from a record can break."""
+
+import json
+import re
+from dataclasses import replace
+
+from scoring_cases import key, outcome, verdict_of
+from test_score_view import made_board
+
+from cells.readings import score, scoreboard_to_json
+from cells.report import markdown_report
+from harness.analysis import Analysis
+
+REGISTRATION = {
+    "id": "made-0123456789ab",
+    "name": "made",
+    "question": "Does A pass more than B?",
+    "frozen_at": "2026-11-30T16:00:00Z",
+    "refused": [{"cell": "made|7|A|none|m|1", "gate": "disjoint", "detail": "the workspace meets the denied set"}],
+}
+PROBES = [
+    {
+        "probe": "dns",
+        "language": "python",
+        "expected": ["DENIED"],
+        "finding_up": "DENIED",
+        "evidence_up": "EAI_AGAIN",
+        "finding_down": "SERVED",
+        "evidence_down": "answered",
+        "weakening": "host network",
+        "holds": True,
+        "ms": 12.5,
+    },
+    {"probe": "engine-socket", "expected": ["ABSENT"], "finding_up": "ABSENT", "finding_down": None, "holds": None},
+]
+CONTROLS = [
+    {"task": "made/1", "name": "reference", "reading": "PASS", "standing": "accepted", "held": True},
+    {"task": "made/2", "name": "reference", "reading": "PASS", "standing": "accepted", "held": True},
+    {"task": "made/1", "name": "empty", "reading": "PASS", "standing": "accepted", "held": False},
+]
+PLAN = {"tries_of_a_void": 2, "concurrency": 1, "backend": "docker"}
+
+
+def report(board=None, **more):
+    """The report of the made-up set."""
+    given = {"probes": PROBES, "controls": CONTROLS, "plan": PLAN} | more
+    return markdown_report(REGISTRATION, board or made_board(), **given)
+
+
+def test_every_section_is_there_in_order():
+    """Question, registration and head come first, then the checks, the readings, and how to check again."""
+    text = report()
+    assert text.startswith("# Report: made\n\n> Does A pass more than B?\n\n- registration made-0123456789ab\n")
+    assert "- record head 9:feed" in text
+    assert "- frozen at 2026-11-30T16:00:00Z" in text
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
+        *(
+            "Fence",
+            "Controls",
+            "Plan",
+            "Census",
+            "Conditions",
+            "Contrasts",
+            "Cost",
+            "Halts and voids",
+            "Check it again",
+        ),
+    ]
+    assert "proctor verify RUN --head 9:feed" in text
+    assert "proctor rescore RUN" in text
+
+
+def test_the_checks_are_told_with_their_failures():
+    """A probe that was not measured and a control that does not hold are said in words and counted apart."""
+    text = report()
+    assert "1 of 2 probes hold." in text
+    assert "| dns | python | DENIED | DENIED | EAI_AGAIN | host network | SERVED | yes |" in text
+    assert "| engine-socket | undefined | ABSENT | ABSENT | undefined | undefined | undefined | not measured |" in text
+    assert "2 of 3 controls hold." in text
+    assert "| reference | PASS | accepted | yes | 2 |" in text
+    assert "| made/1 | empty | PASS | accepted | no |" in text.partition("### Controls that do not hold")[2]
+    assert "### Cells refused at freeze" in text
+    assert "made\\|7\\|A\\|none\\|m\\|1" in text
+
+
+def test_without_checks_the_report_says_so():
+    """An empty table is a sentence, not a gap."""
+    text = report(probes=[], controls=[])
+    assert "No probe is in the record." in text
+    assert "No control is in the record." in text
+
+
+def test_a_qualifier_stands_beside_each_p_value():
+    """Every line that prints a p-value of the contrast prints its qualifier too."""
+    lines = [line for line in report().splitlines() if "C1" in line]
+    with_p = [line for line in lines if "0.5 |" in line or "p is" in line]
+    assert len(with_p) == 2
+    assert all("task 4 replaced" in line for line in with_p)
+
+
+def test_no_figure_is_the_reports_own():
+    """Each number printed is one of the inputs' numbers, as it is or as rounded for print, or a count of their rows."""
+    board = made_board()
+    allowed = {"95", "0", "1", "2", "3"}  # the interval's level; counts of the rows above
+    inputs = [REGISTRATION, PROBES, CONTROLS, PLAN, scoreboard_to_json(board)]
+    for number in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", json.dumps(inputs)):
+        value = float(number)
+        allowed |= {number, f"{value:.0f}", f"{value:.2f}", f"{value:.3f}", f"{value:.4f}", f"{value:.4g}"}
+    printed = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.]*\w)", report(board))
+    assert len(printed) > 100
+    assert set(printed) <= allowed
+
+
+def test_an_undefined_figure_is_a_word():
+    """A median with an unknown price prints `undefined`; no figure stands in for it, and nothing prints as None."""
+    text = report()
+    assert "undefined (1 unknown)" in text
+    assert "None" not in text
+    assert "nan" not in text.lower()
+
+
+def test_text_from_a_record_stays_text():
+    """Markup, HTML, table bars and line breaks in evidence or in a question change nothing in the document."""
+    evil = "x | y\n\n## Forged\n<script>alert(1)</script> [a](b) `c` *d* \x1b[2J"
+    probes = [PROBES[0] | {"evidence_up": evil}]
+    text = markdown_report(
+        REGISTRATION | {"question": evil}, made_board(), probes=probes, controls=[], plan={"why": evil}
+    )
+    assert not re.search(r"^## Forged", text, re.MULTILINE)
+    assert "<script>" not in text
+    assert "[a](b)" not in text
+    assert "\x1b" not in text
+    (row,) = [line for line in text.splitlines() if line.startswith("| dns")]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 9
+
+
+def test_the_would_be_readings_are_a_diagnostic():
+    """A halted cell's exhibit is told in the section of halts, and in no rate."""
+    halted = replace(outcome(key(1, "A"), "HALT(tokens)"), would_be=verdict_of("PASS"))
+    board = score([halted.cell], [halted], Analysis(), head="h", registration_id="r")
+    assert board.arms[0].would_be == {"PASS": 1}
+    assert board.arms[0].pass_rate is None
+    section = report(board).partition("## Halts and voids")[2]
+    assert "| A | 1 | 0 | 1 |" in section
+    assert "No test was registered." in report(board)

@@ -1,0 +1,194 @@
+"""What a person sees of a scoreboard: a golden text, tables that fit a terminal, and nothing that a name can break."""
+
+import io
+
+import pytest
+from rich.console import Console
+from scoring_cases import key, outcome, table
+
+from cells.readings import score
+from cells.score_view import plain_scoreboard, render_scoreboard
+from harness.analysis import Analysis
+
+ROWS = [
+    ("PASS", "FAIL"),
+    ("PASS", "PASS"),
+    ("PASS", "HALT(tokens)"),
+    ("NO_BUILD", "VOID(fence)"),
+]
+
+GOLDEN = """\
+registration made-0123456789ab
+record head 9:feed
+status final: 8 of 8 declared cells in the record
+
+Outcome classes by condition
+task|arm  PA  FA  NB  IM  TO  ME  CR  US  HA  FB  VO  RE  MI  DO
+1|A        1   0   0   0   0   0   0   0   0   0   0   0   0   0
+1|B        0   1   0   0   0   0   0   0   0   0   0   0   0   0
+2|A        1   0   0   0   0   0   0   0   0   0   0   0   0   0
+2|B        1   0   0   0   0   0   0   0   0   0   0   0   0   0
+3|A        1   0   0   0   0   0   0   0   0   0   0   0   0   0
+3|B        0   0   0   0   0   0   0   0   1   0   0   0   0   0
+4|A        0   0   1   0   0   0   0   0   0   0   0   0   0   0
+4|B        0   0   0   0   0   0   0   0   0   0   1   0   0   0
+The same in all rows: benchmark made, extras none, model m.
+PA PASS, FA FAIL, NB NO_BUILD, IM INTERFACE_MISS, TO TIMEOUT, ME MEMORY, CR CRASH, US UNSCORABLE, HA HALT, \
+FB FAILED_BOOT, VO VOID, RE REFUSED, MI MISSING, DO DOUBLED
+
+Cost by condition, medians
+task|arm  n     tokens      calls     wall s                    usd
+1|A       1        100          2       3.00                 0.5000
+1|B       1        100          2       3.00                 0.5000
+2|A       1        100          2       3.00                 0.5000
+2|B       1        100          2       3.00  undefined (1 unknown)
+3|A       1        100          2       3.00                 0.5000
+3|B       1        100          2       3.00                 0.5000
+4|A       1        100          2       3.00                 0.5000
+4|B       0  undefined  undefined  undefined              undefined
+The same in all rows: benchmark made, extras none, model m.
+Medians over the n cells that ended by themselves or at a limit; one unknown figure makes one undefined.
+
+Outcome classes by arm
+class           A  B
+planned         4  4
+PASS            3  1
+FAIL            0  1
+NO_BUILD        1  0
+INTERFACE_MISS  0  0
+TIMEOUT         0  0
+MEMORY          0  0
+CRASH           0  0
+UNSCORABLE      0  0
+HALT            0  1
+- HALT(tokens)  0  1
+- HALT(usd)     0  0
+- HALT(calls)   0  0
+- HALT(wall)    0  0
+- HALT(output)  0  0
+FAILED_BOOT     0  0
+VOID            0  1
+- VOID(fence)   0  1
+REFUSED         0  0
+MISSING         0  0
+DOUBLED         0  0
+
+Cost by arm, medians
+arm  n  tokens  calls  wall s                    usd
+A    4     100      2    3.00                 0.5000
+B    3     100      2    3.00  undefined (1 unknown)
+The same in all rows: extras none, model m.
+Medians over the n cells that ended by themselves or at a limit; one unknown figure makes one undefined.
+
+Pass rates by arm
+arm  beside                           passed   rate  if halts fail  if halts pass
+A    4 of 4 judged, 0 halted, 0 void       3  0.750          0.750          0.750
+B    2 of 4 judged, 1 halted, 1 void       1  0.500          0.333          0.667
+The same in all rows: extras none, model m.
+Halts are unequal between the arms (extras none, model m): A 0 of 4, B 1 of 4.
+Voids are unequal between the arms (extras none, model m): A 0 of 4, B 1 of 4.
+
+R: median usd of A over B
+benchmark|model|task             A                B      ratio
+made|m|1              0.5000 (n 1)     0.5000 (n 1)     1.0000
+made|m|2              0.5000 (n 1)  undefined (n 1)  undefined
+made|m|3              0.5000 (n 1)     0.5000 (n 1)     1.0000
+made|m|4              0.5000 (n 1)  undefined (n 0)  undefined
+Sign test over tasks, two-sided: p undefined, qualifiers none; 0 above 1, 0 below, 2 ties, 2 undefined; \
+best attainable p 0.125.
+Halted cells among the figures, at what they cost when stopped: A 0, B 1.
+
+Contrasts, family primary: exact McNemar
+contrast  claim                 qualifiers       verdict        b01  b10  exact p  Holm p
+C1        A passes more than B  task 4 replaced  not supported    1    0      0.5     0.5
+Holm over 1, level 0.05.
+
+Beside the contrasts: pairs of cells
+contrast  pairs  both pass  b01  b10  neither  halted  no verdict  best p
+C1            4          1    1    0        0       1           1  0.0625
+b01: the treatment alone passes; b10: the control alone; best p: the smallest so many pairs can give.
+C1: on 2 common pairs A passes 2, B 1; smoothed odds ratio 3.00; share of the discordant pairs 1.000, exact \
+95 % interval 0.025 to 1.000.
+C1: 1 of 4 pairs without a verdict.
+C1: 1 of 4 pairs halted; with each halt read as a pass or as a failure, p is 0.25 at least and 0.5 at most, \
+qualifiers task 4 replaced.
+C1: HALT(tokens): A 0, B 1.
+C1: VOID(fence): A 0, B 1.
+"""
+
+
+def made_board(rows=None, *, drop=0, **names):
+    """The scoreboard of a small made-up set."""
+    declared, outcomes = table(rows or ROWS)
+    outcomes = [outcome(item.cell, "PASS", usd=None) if item.cell == key(2, "B") else item for item in outcomes]
+    analysis = Analysis(
+        contrasts=[{"name": "C1", "treatment": "A", "control": "B", "qualifiers": ["task 4 replaced"]} | names],
+        ratios=[{"name": "R", "quantity": "usd", "treatment": "A", "control": "B", "alternative": "two-sided"}],
+    )
+    return score(
+        declared, outcomes[: len(outcomes) - drop], analysis, head="9:feed", registration_id="made-0123456789ab"
+    )
+
+
+def shown(board, *, terminal, width=100):
+    """What a console of this kind is given."""
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None)
+    render_scoreboard(board, console)
+    return console.file.getvalue()
+
+
+def test_the_golden_scoreboard():
+    """A small set with every kind of pair prints as this text, to the letter."""
+    assert plain_scoreboard(made_board()) == GOLDEN
+
+
+def test_a_pipe_gets_the_plain_text():
+    """A console that is no terminal gets the plain text, whatever width it believes in."""
+    assert shown(made_board(), terminal=False, width=40) == GOLDEN
+
+
+def test_a_terminal_gets_tables_in_its_width():
+    """On a terminal of 100 columns no line is longer, and every figure of the tests is there in full."""
+    text = shown(made_board(), terminal=True)
+    assert all(len(line) <= 100 for line in text.splitlines())
+    for part in ("not supported", "0.0625", "4 of 4 judged, 0 halted, 0 void", "task 4 replaced", "- VOID(fence)"):
+        assert part in text
+
+
+def test_a_long_table_is_left_out_of_a_terminal_and_not_of_a_pipe():
+    """Two hundred conditions are named as a count on a terminal and listed through a pipe."""
+    board = made_board([("PASS", "FAIL")] * 100)
+    text = shown(board, terminal=True)
+    assert "Outcome classes by condition: 200 rows, in the report, the JSON, and through a pipe" in text
+    assert "99|A" not in text
+    assert "99|A" in shown(board, terminal=False)
+
+
+def test_a_verdict_is_withheld_in_words():
+    """While a cell is missing no p-value is printed, the word `withheld` is, and the cell is named."""
+    text = plain_scoreboard(made_board(drop=1))
+    assert "status incomplete: 7 of 8 declared cells in the record" in text
+    assert "- missing cell made|4|B|none|m|1: the record has no outcome of it" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("C1  ")][:1]
+    assert row.split()[-5:] == ["withheld", "1", "0", "withheld", "withheld"]
+    assert "p is withheld at least" in text
+    assert "p withheld" in text
+
+
+def test_many_missing_cells_are_counted():
+    """Ten missing cells are named, the others counted."""
+    board = made_board([("PASS", "FAIL")] * 20, drop=13)
+    text = plain_scoreboard(board)
+    assert text.count("- missing cell") == 10
+    assert "- and 3 more missing cells, all named in the JSON" in text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_name_can_do_nothing_to_a_terminal(terminal):
+    """Markup, escape sequences and right-to-left marks in a name are printed as text."""
+    board = made_board(name="[red]C1\x1b[2J\u202e", qualifiers=["[link=x]q[/link]\x07"])
+    text = shown(board, terminal=terminal, width=200)
+    assert "[red]C1\\x1b[2J\\u202e" in text
+    assert "[link=x]q[/link]\\x07" in text
+    assert "\x1b[2J" not in text
+    assert "\u202e" not in text
