@@ -169,7 +169,7 @@ class MountsProbe(ProgramProbe):
 own = ("/proc", "/sys", "/dev")
 private = ("/tmp", "/dev/shm")
 image = ("/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
-etc = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/etc/group")
+etc = ("/etc/alternatives", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/etc/group")
 with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
     for line in lines:
         left, _, right = line.partition(" - ")
@@ -217,6 +217,8 @@ for folder, folders, names in os.walk("/"):
         folders[:] = [item for item in folders if item not in ("shm", "pts", "mqueue")]
     if folder not in fixed and os.access(folder, os.W_OK):
         attempt(folder, lambda: make(folder))
+    if sum("fact" in item for item in tries) > 3:
+        break
 """
 
     down = WRITABLE_ROOT

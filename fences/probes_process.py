@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fences.classifier import ABSENT
 from fences.programs import ProgramProbe
 from fences.weakenings import HOST_PIDS, NEW_PRIVILEGES, UNCONFINED, walls_changed
 from harness.views import Fence, Finding, Site
@@ -65,7 +66,7 @@ class HostProcessesProbe(ProgramProbe):
     places = ("marker",)
     canary = "process"
     body = """
-mark = args["marker"].encode()
+mark = (args["marker"] + "=").encode()
 def look():
     for pid in os.listdir("/proc"):
         if pid.isdigit():
@@ -73,7 +74,7 @@ def look():
                 line = read("/proc/" + pid + "/cmdline")
             except OSError:
                 continue
-            if mark in line and pid != str(os.getpid()):
+            if mark in line:
                 return line
     return {"signature": "NOTHING"}
 attempt("command lines", look)
@@ -88,6 +89,7 @@ class CapabilitiesProbe(ProgramProbe):
     name = "capabilities"
     threat = "a capability that was kept takes down a wall from inside"
     holds = frozenset({Finding.DENIED})
+    absent = ABSENT | {"EINVAL"}  # in a user namespace without a root, there is no such user to become
     body = """
 with open("/proc/self/status") as lines:
     status = dict(line.rstrip("\\n").split(":\\t", 1) for line in lines if ":\\t" in line)

@@ -74,7 +74,7 @@ class _ToolProbe:
 
     def calls(self, rules: ToolRules, site: Site) -> Sequence[_Call]:
         """Every door to the decoy, to the host, out of the workspace, and below each denied root."""
-        decoy = site.places["tools-path"]
+        decoy = _decoy(rules, site)
         doors = {
             "outside": decoy + self.target,
             "dots": f"/workspace/..{decoy}{self.target}",
@@ -92,7 +92,7 @@ class _ToolProbe:
 
     def weaken(self, fence: Fence, site: Site) -> Fence:
         """The decoy's folder shown in the workspace, and rules that let the tool into it."""
-        decoy = site.places["tools-path"]
+        decoy = site.places["tools-open-path"]
         rules = fence.rules
         widened = rules_changed(
             fence,
@@ -104,7 +104,7 @@ class _ToolProbe:
 
     async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt:
         """Lay links in the workspace, go through every door, and look at what came of it."""
-        targets = {"decoy": site.places["tools-path"], "existing": self.existing, "proc": "/proc/self"}
+        targets = {"decoy": _decoy(rules, site), "existing": self.existing, "proc": "/proc/self"}
         made = await run_program(workspace, _PREPARE, {"links": _LINKS, "targets": targets})
         if isinstance(made, str) or made[0].fact is None:
             why = made if isinstance(made, str) else made[0].signature
@@ -112,17 +112,24 @@ class _ToolProbe:
         tries = []
         for item in self.calls(rules, site):
             standing, text = await call(workspace, rules, self.tool, item.arguments)
-            tries.append(await self.judge(item, standing, text, site))
+            tries.append(await self.judge(item, standing, text, rules, site))
         return weigh(tries, canary=site.canaries[self.canary], absent=_ONLY_NOTHING)
 
-    async def judge(self, item: _Call, standing: str, text: str, site: Site) -> Try:
+    async def judge(self, item: _Call, standing: str, text: str, rules: ToolRules, site: Site) -> Try:
         """The try that a call amounts to: for a tool that brings something back, by its text."""
+        del rules  # only what changes files needs to know where to look
         canary = site.canaries[self.canary]
         if standing != "served":
             return _turned_down(item, standing)
         if item.honest and canary not in text:
             return Try(what=item.what, signature="NOTHING")
         return Try(what=item.what, got=text.encode())
+
+
+def _decoy(rules: ToolRules, site: Site) -> str:
+    """The host's decoy folder: the control opens one of its own, so that what it changes says nothing of the other."""
+    opened = site.places["tools-open-path"]
+    return opened if opened in rules.readable else site.places["tools-path"]
 
 
 def _turned_down(item: _Call, standing: str) -> Try:
@@ -173,10 +180,10 @@ class SearchToolProbe(_ToolProbe):
 class _ChangingToolProbe(_ToolProbe):
     """A tool that changes files is judged by what the host then finds in the decoy folder, whatever the tool says."""
 
-    async def judge(self, item: _Call, standing: str, text: str, site: Site) -> Try:
+    async def judge(self, item: _Call, standing: str, text: str, rules: ToolRules, site: Site) -> Try:
         """The canary is in the folder, or it is not."""
         del text
-        path = Path(site.places["tools-path"] + self.target)
+        path = Path(_decoy(rules, site) + self.target)
         found = await anyio.to_thread.run_sync(_content, path)
         if site.canaries[self.canary].encode() in found:
             return Try(what=item.what, got=found)

@@ -115,19 +115,19 @@ def _lay_files(setting: _Setting) -> None:
         path.write_text(f"# {setting.canaries[canary]}\n", "utf-8")
         path.chmod(0o644)
         places[name] = f"file {path}"
-    for name in ("outside", "neighbour", "tools"):
+    for name in ("outside", "neighbour", "tools", "tools-open"):
         (home / name).mkdir()
         (home / name).chmod(0o777)  # whoever a workspace's user is, it could write here if the wall were down
+        places[f"{name}-path"] = str(home / name)
     tool = setting.canaries["tool"]
     for name, text in (("secret.txt", f"needle {tool}"), (f"name-{tool}", "nothing"), ("editable.txt", "needle")):
-        path = home / "tools" / name
-        path.write_text(f"{text}\n", "utf-8")
-        path.chmod(0o666)
+        for folder in ("tools", "tools-open"):
+            path = home / folder / name
+            path.write_text(f"{text}\n", "utf-8")
+            path.chmod(0o666)
     places |= {
-        "tools-path": str(home / "tools"),
         "host-file-path": str(home / "host-file"),
         "sealed-path": str(sealed),
-        "outside-path": str(home / "outside"),
     }
 
 
@@ -215,5 +215,4 @@ async def _invite_neighbour(setting: _Setting, stack: AsyncExitStack, open_neigh
     setting.places |= {
         "neighbour-name": name,
         "neighbour-file": f"file {shared / name}",
-        "neighbour-path": str(shared),
     }
