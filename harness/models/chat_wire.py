@@ -16,8 +16,7 @@ from harness.values import Usage
 
 __all__ = ["ChatReply", "is_overflow", "read_reply", "tool_arguments", "wire_messages", "wire_tools"]
 
-OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
-OVERFLOW_WORDS = ("context length", "context size", "context window", "context_length")
+OVERFLOW_WORDS = ("context length", "context size", "context window", "context_length", "exceed_context_size")
 
 
 def wire_messages(request: Request) -> list[dict[str, Any]]:
@@ -63,10 +62,7 @@ def tool_arguments(raw: str) -> Mapping[str, Any] | None:
 
 def is_overflow(*words: object) -> bool:
     """Whether an error's code, type or text says that the prompt did not fit the window."""
-    said = [str(word) for word in words]
-    return any(word in OVERFLOW_CODES for word in said) or any(
-        phrase in word.lower() for word in said for phrase in OVERFLOW_WORDS
-    )
+    return any(phrase in str(word).lower() for word in words for phrase in OVERFLOW_WORDS)
 
 
 class _Wire(BaseModel):
