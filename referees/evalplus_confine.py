@@ -1,0 +1,94 @@
+"""
+What confines a candidate's process inside a sealed workspace: a filter of system calls that it can never take off.
+
+Its source is sent there together with the zygote's; it imports nothing of ours and only the standard library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing is slow to import
+    from typing import Any
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 1, 4, 38, 22
+
+EPERM, ENOSYS = 1, 38
+ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+CLONE_THREAD = 0x00010000
+MACHINES: dict[str, Any] = {
+    "x86_64": {
+        "arch": 0xC000003E,
+        "denied": (
+            # processes and signals: fork, vfork, execve(at), kill, tkill, tgkill, sigqueueinfo, pidfd_*, setsid, ...
+            *(57, 58, 59, 322, 62, 200, 234, 129, 297, 434, 424, 438, 112, 109),
+            # other processes' memory, limits and scheduling; prctl and seccomp themselves
+            *(101, 310, 311, 440, 448, 312, 256, 279, 141, 203, 144, 142, 314, 251, 157, 317, 135),
+            # sockets, shared memory and queues, name spaces and mounts, kernel interfaces
+            *(41, 29, 68, 64, 240, 272, 308, 165, 166, 155, 161, 303, 304, 298, 321, 425, 426, 427, 323, 250, 248, 249),
+        ),
+        "clone": 56, "clone3": 435, "fcntl": 72, "ioctl": 16, "prlimit": 302,
+    },
+    "aarch64": {
+        "arch": 0xC00000B7,
+        "denied": (
+            *(221, 281, 129, 130, 131, 138, 240, 434, 424, 438, 157, 154),
+            *(117, 270, 271, 440, 448, 272, 238, 239, 140, 122, 119, 118, 274, 30, 167, 277, 92),
+            *(198, 194, 186, 190, 180, 97, 268, 40, 39, 41, 51, 264, 265, 241, 280, 425, 426, 427, 282, 219, 217, 218),
+        ),
+        "clone": 220, "clone3": 435, "fcntl": 25, "ioctl": 29, "prlimit": 261,
+    },
+}  # fmt: skip
+# Each would let a child send its parent a signal by way of a descriptor's owner.
+OWNER_CONTROLS = (8, 10, 15)
+OWNER_IOCTLS = (0x8901, 0x8902)
+
+
+def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("<HBBI", code, if_true, if_false, value)
+
+
+def _argument(index: int) -> int:
+    return 16 + 8 * index
+
+
+def filter_program(machine: dict[str, Any]) -> bytes:
+    """The BPF program that every child runs under, as bytes."""
+    deny = _op(RETURN, ERRNO | EPERM)
+    rules = [_op(LOAD, 4), _op(EQUAL, machine["arch"], 1, 0), _op(RETURN, KILL), _op(LOAD, 0)]
+    rules += [_op(AT_LEAST, 0x40000000, 0, 1), deny]  # the x32 numbers of the same calls
+    for number in machine["denied"]:
+        rules += [_op(EQUAL, number, 0, 1), deny]
+    # glibc falls back to clone() when clone3() does not exist, and clone()'s flags can be looked at.
+    rules += [_op(EQUAL, machine["clone3"], 0, 1), _op(RETURN, ERRNO | ENOSYS)]
+    rules += [_op(EQUAL, machine["clone"], 0, 4), _op(LOAD, _argument(0)), _op(ANY_BIT, CLONE_THREAD, 1, 0)]
+    rules += [deny, _op(RETURN, ALLOW)]
+    rules += [_op(EQUAL, machine["prlimit"], 0, 4), _op(LOAD, _argument(0)), _op(EQUAL, 0, 1, 0)]
+    rules += [deny, _op(RETURN, ALLOW)]
+    for call, values in (("fcntl", OWNER_CONTROLS), ("ioctl", OWNER_IOCTLS)):
+        rules += [_op(EQUAL, machine[call], 0, 2 + 2 * len(values)), _op(LOAD, _argument(1))]
+        for value in values:
+            rules += [_op(EQUAL, value, 0, 1), deny]
+        rules += [_op(RETURN, ALLOW)]
+    return b"".join([*rules, _op(RETURN, ALLOW)])
+
+
+def prctl(option: int, *values: Any) -> None:
+    """The system call, with an `OSError` when it refuses."""
+    library = ctypes.CDLL(None, use_errno=True)
+    arguments = [*values, *[0] * (4 - len(values))]
+    if library.prctl(option, *(ctypes.c_void_p(value) if type(value) is int else value for value in arguments)) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option})")
+
+
+def install_filter() -> None:
+    """Put this process, for good, under the filter. Raises `OSError` or `KeyError` where that can't be done."""
+    program = filter_program(MACHINES[platform.machine()])
+    body = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("@HxxxxxxP", len(program) // 8, ctypes.addressof(body))
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    prctl(PR_SET_SECCOMP, 2, ctypes.create_string_buffer(header, len(header)))
