@@ -41,7 +41,8 @@ class Walls:
     """
     What a workspace is walled by, rendered by `fences` from a policy and rendered again by a backend into its options.
 
-    The defaults are the sealed state; only a probe's positive control asks for anything weaker.
+    The defaults are the sealed state; only a probe's positive control asks for anything weaker. `open_kernel` lifts the
+    filter of system calls and uncovers what /proc and /sys tell of the host.
     """
 
     image: str
@@ -52,6 +53,7 @@ class Walls:
     new_privileges: bool = False
     host_pids: bool = False
     run_as_root: bool = False
+    open_kernel: bool = False
     mounts: tuple[Mount, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 

@@ -1,0 +1,91 @@
+"""What an engine says of itself and of a running container, in the words that a fence compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["container_facts", "engine_facts", "engine_guarantees"]
+
+
+def container_facts(found: Mapping[str, Any], *, exec_user: str, processes: int | None) -> Mapping[str, Any]:
+    """
+    What `inspect` of a running container says, flat. `exec_user` is who programs run as; `processes` how many live in
+    its process namespace, or None where that can't be seen.
+    """
+    config, host, state = found["Config"], found["HostConfig"], found["State"]
+    security = [str(option) for option in host.get("SecurityOpt") or []]
+    filters = [option.partition("=")[2] for option in security if option.startswith("seccomp=")]
+    return {
+        "container": found["Id"],
+        "image": found["Image"],
+        "running": bool(state["Running"]),
+        "network_mode": host["NetworkMode"],
+        "network_disabled": bool(config.get("NetworkDisabled")),
+        "networks": sorted((found.get("NetworkSettings") or {}).get("Networks") or {}),
+        "user": config["User"],
+        "exec_user": exec_user,
+        "privileged": bool(host["Privileged"]),
+        "cap_add": sorted(host.get("CapAdd") or []),
+        "cap_drop": sorted(host.get("CapDrop") or []),
+        "no_new_privileges": any(option.startswith("no-new-privileges") for option in security),
+        "seccomp": bool(filters) and "unconfined" not in filters,
+        "read_only_root": bool(host["ReadonlyRootfs"]),
+        "mounts": [_mount(mount) for mount in found.get("Mounts") or []],
+        "memory_folders": dict(host.get("Tmpfs") or {}),
+        "masked_paths": sorted(host.get("MaskedPaths") or []),
+        "devices": list(host.get("Devices") or []),
+        "pid_mode": host.get("PidMode") or "private",
+        "ipc_mode": host.get("IpcMode") or "",
+        "cgroup_mode": host.get("CgroupnsMode") or "",
+        "user_namespace_mode": host.get("UsernsMode") or "",
+        "pids_limit": host.get("PidsLimit"),
+        "memory_bytes": host.get("Memory"),
+        "memory_and_swap_bytes": host.get("MemorySwap"),
+        "nano_cpus": host.get("NanoCpus"),
+        "processes": processes,
+    }
+
+
+def _mount(mount: Mapping[str, Any]) -> dict[str, Any]:
+    return {"source": mount.get("Source"), "target": mount["Destination"], "read_only": not mount["RW"]}
+
+
+def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> Mapping[str, str]:
+    """What decides how an engine walls its containers in."""
+    return {
+        "backend": "docker",
+        "engine": str(version["Version"]),
+        "api": str(version["ApiVersion"]),
+        "architecture": str(version["Arch"]),
+        "kernel": str(version["KernelVersion"]),
+        "storage_driver": str(info["Driver"]),
+        "cgroup_version": str(info.get("CgroupVersion", "1")),
+        "runtime": str(info.get("DefaultRuntime", "")),
+        "security_options": " ".join(sorted(info.get("SecurityOptions") or [])),
+        "components": " ".join(sorted(f"{part['Name']}={part['Version']}" for part in version.get("Components") or [])),
+    }
+
+
+def engine_guarantees(version: Mapping[str, Any], info: Mapping[str, Any]) -> Mapping[str, str | None]:
+    """Each promise of a workspace, with None if this engine can keep it and else why it can't."""
+
+    def counted(key: str, what: str) -> str | None:
+        return None if info.get(key) else f"this engine's kernel does not limit {what}"
+
+    names = " ".join(info.get("SecurityOptions") or [])
+    linux = None if version.get("Os") == "linux" else f"the engine runs on {version.get('Os')!r}: expected linux"
+    return {
+        "network": linux,
+        "read_only_root": linux,
+        "privileges": linux,
+        "kill": linux,
+        "system_calls": None if "seccomp" in names else "this engine has no filter of system calls (seccomp)",
+        "processes": counted("PidsLimit", "the number of processes"),
+        "memory_total": counted("MemoryLimit", "memory"),
+        "swap": counted("SwapLimit", "swap"),
+        "cpu": counted("CpuCfsQuota", "CPU time"),
+        "workspace_bytes": linux,
+        "workspace_inodes": linux,
+        "file_bytes": linux,
+    }
