@@ -7,9 +7,11 @@ This module needs the client installed, so `harness.models.ollama` imports it wh
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 import httpx
 import ollama
@@ -62,6 +64,12 @@ async def connect(spec: ModelSpec, *, timeout_s: float) -> AsyncIterator[Wire]:
         yield Wire(address=address, client=client, http=http, key=key)
 
 
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: it takes longer than many an answer."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 class _Transport(httpx.AsyncHTTPTransport):
     """
     Sends what the client has no argument for, and withholds what it sends unasked.
@@ -72,7 +80,7 @@ class _Transport(httpx.AsyncHTTPTransport):
     """
 
     def __init__(self, key: str | None) -> None:
-        super().__init__(trust_env=False)
+        super().__init__(verify=_certificates(), trust_env=False)
         self._key = key
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
