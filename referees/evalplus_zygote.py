@@ -72,7 +72,9 @@ def confine(job: dict[str, Any]) -> None:
         (resource.RLIMIT_CPU, int(job["budget"]) + 10),
     )
     for which, amount in limits:
-        resource.setrlimit(which, (amount, amount))
+        most = resource.getrlimit(which)[1]  # the room may already allow less
+        least = amount if most == resource.RLIM_INFINITY else min(amount, most)
+        resource.setrlimit(which, (least, least))
     install_filter()
 
 
