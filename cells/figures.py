@@ -18,6 +18,8 @@ def printable(text: object) -> str:
     Names, reasons and evidence come from files that others wrote.
     """
     line = " ".join(str(text).split())
+    if line.isprintable():
+        return line
     return "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode("ascii") for ch in line)
 
 

@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Scoreboard", "Tries", "score", "scoreboard_to_json"]
 
+UNJUDGED = {
+    "HALT": "Halts",
+    "VOID": "Voids",
+    "FAILED_BOOT": "Failed boots",
+    "REFUSED": "Refused cells",
+    "UNSCORABLE": "Unscorable cells",
+}
+"""The classes that take a cell out of the comparison: if one arm has more of them, its readers must know."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tries:
@@ -36,7 +45,7 @@ class Tries:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scoreboard:
     """
-    The readings of one record, whose `head` is the digest of its last entry.
+    The readings of one record. `head` says which entry was its last, None for a record without entries.
 
     `status` is `final` if every declared cell has an outcome, `incomplete` while some have none, and `refused` if the
     record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `sentences`
@@ -44,7 +53,7 @@ class Scoreboard:
     """
 
     registration_id: str
-    head: str
+    head: str | None
     family: str
     alpha: float
     status: Status
@@ -70,7 +79,7 @@ def score(
     outcomes: Iterable[CellOutcome],
     analysis: Analysis,
     *,
-    head: str,
+    head: str | None,
     registration_id: str,
     added: Sequence[Contrast] = (),
 ) -> Scoreboard:
@@ -109,7 +118,7 @@ def score(
         contrasts=adjust(family, analysis.alpha),
         added=tuple(read_contrast(item, settled, status, registered=False) for item in added),
         ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
-        sentences=(*_unequal(arms, "halted"), *_unequal(arms, "void")),
+        sentences=tuple(_unequal(arms)),
     )
 
 
@@ -133,16 +142,16 @@ def _said(settled: Settled, cell: CellKey) -> str:
     return ", ".join(class_label(outcome) for outcome in settled.tries[cell])
 
 
-def _unequal(arms: Iterable[Census], what: str) -> Iterable[str]:
-    """A sentence for each extras and model under which the arms' counts of halts or voids differ."""
+def _unequal(arms: Iterable[Census]) -> Iterable[str]:
+    """A sentence for each class without a number, extras and model under which the arms' counts differ."""
     alike: dict[tuple[str, str], list[Census]] = {}
     for arm in arms:
         alike.setdefault((arm.group.extras, arm.group.model), []).append(arm)
-    label = {"halted": "Halts", "void": "Voids"}[what]
-    for (extras, model), members in alike.items():
-        if len({Fraction(getattr(arm, what), arm.planned) for arm in members}) > 1:
-            counts = ", ".join(f"{arm.group.arm} {getattr(arm, what)} of {arm.planned}" for arm in members)
-            yield f"{label} are unequal between the arms (extras {extras}, model {model}): {counts}."
+    for name, label in UNJUDGED.items():
+        for (extras, model), members in alike.items():
+            if len({Fraction(arm.classes[name], arm.planned) for arm in members}) > 1:
+                counts = ", ".join(f"{arm.group.arm} {arm.classes[name]} of {arm.planned}" for arm in members)
+                yield f"{label} are unequal between the arms (extras {extras}, model {model}): {counts}."
 
 
 def scoreboard_to_json(board: Scoreboard) -> dict[str, Any]:
@@ -152,6 +161,8 @@ def scoreboard_to_json(board: Scoreboard) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         derived = [name for name, item in vars(type(value)).items() if isinstance(item, property)]
         return {name: _plain(getattr(value, name)) for name in (*(item.name for item in fields(value)), *derived)}

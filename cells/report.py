@@ -155,13 +155,13 @@ def _tests(board: Scoreboard) -> list[str]:
 
 
 def _how(board: Scoreboard) -> str:
-    head = printable(board.head)
+    head = "" if board.head is None else f" --head {printable(board.head)}"
     return "\n".join(
         [
             "With the run's folder as `RUN`:",
             "",
             "```sh",
-            f"proctor verify RUN --head {head}  # the record, its blobs and transcripts are whole, up to this head",
+            f"proctor verify RUN{head}  # the record, its blobs and transcripts are whole, up to this head",
             "proctor rescore RUN  # the referee judges the recorded exhibits again; no model is called",
             "proctor score RUN --json  # every reading, made again from the record",
             "```",

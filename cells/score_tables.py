@@ -65,7 +65,7 @@ def standing(board: Scoreboard) -> list[str]:
     """What kind of scoreboard this is, in lines: its registration, its head, its status and its problems."""
     lines = [
         f"registration {board.registration_id}",
-        f"record head {board.head}",
+        f"record head {board.head or 'none: nothing is recorded yet'}",
         f"status {board.status}: {board.planned - len(board.missing)} of {board.planned} declared cells in the record",
     ]
     if board.status != "final":

@@ -82,9 +82,9 @@ def test_the_published_census():
         "HALT": 3,
         "FAILED_BOOT": 4,
     }
-    assert (
-        "Halts are unequal between the arms (extras none, model m): plain 0 of 19, salt-diet 3 of 18."
-        in board.sentences
+    assert board.sentences == (
+        "Halts are unequal between the arms (extras none, model m): plain 0 of 19, salt-diet 3 of 18.",
+        "Failed boots are unequal between the arms (extras none, model m): plain 1 of 19, salt-diet 3 of 18.",
     )
 
 

@@ -90,6 +90,14 @@ def test_without_checks_the_report_says_so():
     assert "No control is in the record." in text
 
 
+def test_a_record_without_entries_has_no_head():
+    """Before the first entry the report says so, and its command to verify asks for no head."""
+    text = report(score([key(1, "A")], [], Analysis(), head=None, registration_id="r"))
+    assert "- record head none: nothing is recorded yet" in text
+    assert "proctor verify RUN  #" in text
+    assert "- missing cell made\\|1\\|A\\|none\\|m\\|1: the record has no outcome of it" in text
+
+
 def test_a_qualifier_stands_beside_each_p_value():
     """Every line that prints a p-value of the contrast prints its qualifier too."""
     lines = [line for line in report().splitlines() if "C1" in line]
