@@ -42,8 +42,8 @@ class MeteredModel:
         """
         if not self._meter.admits_call():
             await anyio.sleep_forever()
-        self._transcript.add("request", **_request_event(request, self._meter.calls))
         estimate = upper_estimate(request)
+        self._transcript.add("request", estimate=estimate, **_request_event(request, self._meter.calls))
         try:
             completion = await self._model.complete(request)
         except BaseException as error:

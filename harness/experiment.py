@@ -245,6 +245,8 @@ class RefereeEntry(_Table):
     """A registered referee: `evalplus`, `pytest`, `null`, or a plugin's."""
     options: dict[str, Any] = {}
     """The referee's own options."""
+    limits: LimitsEntry = LimitsEntry(memory_bytes=3 << 30)
+    """What a workspace of the referee's may use."""
 
 
 class RetriesEntry(_Table):

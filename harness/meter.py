@@ -75,19 +75,17 @@ class Meter:
     """
     The meter of one try of one cell, over the cell's, the arm's and the run's ledgers.
 
-    `stop` is called once, as soon as a limit is reached or something of ours is to blame: it cancels the seat.
-    The first of the two decides what the end is.
+    As soon as a limit is reached or something of ours is to blame, the seat is stopped: what `attach` was given is
+    called, which cancels it. The first of the two decides what the end is.
     """
 
-    def __init__(
-        self, scopes: Sequence[Scope], *, clock: Clock, rates: RateTable | None, stop: Callable[[], None]
-    ) -> None:
+    def __init__(self, scopes: Sequence[Scope], *, clock: Clock, rates: RateTable | None) -> None:
         self.scopes = tuple(scopes)
         self.halted: Halt | None = None
         self.blamed: Void | None = None
         self._clock = clock
         self._rates = rates
-        self._stop = stop
+        self._stop: Callable[[], None] | None = None
         self._start: float | None = None
         self._wall = 0.0
         self._usage = Usage.zero()
@@ -103,6 +101,16 @@ class Meter:
     def calls(self) -> int:
         """Calls that reached the model."""
         return self._calls
+
+    def attach(self, stop: Callable[[], None]) -> None:
+        """Say how the seat is cancelled; at once, if it is stopped already."""
+        self._stop = stop
+        if self.stopped:
+            stop()
+
+    def _cancel(self) -> None:
+        if self._stop is not None:
+            self._stop()
 
     def start(self) -> None:
         """The seat begins: its time counts from here."""
@@ -170,13 +178,13 @@ class Meter:
         if bound is None or spent < bound or (spent == bound and not used_up) or self.stopped:
             return
         self.halted = Halt(limit=limit, scope=scope.name, bound=float(bound), spent=float(spent))
-        self._stop()
+        self._cancel()
 
     def blame(self, cause: str, detail: str) -> None:
         """Something of ours failed, at the boundary that calls this: the try is VOID, whatever the seat makes of it."""
         if not self.stopped:
             self.blamed = Void(cause=cause, detail=detail)
-            self._stop()
+            self._cancel()
 
     def spend(self) -> Spend:
         """What the try has cost up to now."""

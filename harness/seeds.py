@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["SeedBook", "seed"]
+__all__ = ["SeedBook", "draw_order", "seed"]
 
 
 def seed(payload: str) -> int:
     """The first use of `payload` decides: SHA-256 of its UTF-8 bytes, mod 2**32."""
     return int.from_bytes(hashlib.sha256(payload.encode()).digest(), "big") % 2**32
+
+
+def draw_order(names: Iterable[str], draw_seed: int) -> list[str]:
+    """The names in a reproducible random order: by the SHA-256 of `seed|name`, the same on every machine."""
+    return sorted(names, key=lambda name: hashlib.sha256(f"{draw_seed}|{name}".encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,176 @@
+"""
+One try of one cell: a seat in its workspace, what it left, and the referee's word on it.
+
+Whatever fails here on our side makes the try VOID; nothing that fails here makes it a FAIL.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import structlog
+
+from cells.house import House
+from cells.sitting import sit_to_the_end
+from fences.running import check_running
+from harness.boundary import MeteredModel, WatchedCheck, WatchedWorkspace
+from harness.canonical import digest_bytes
+from harness.errors import Blamed, RefereeError
+from harness.meter import Meter
+from harness.outcome import CellOutcome
+from harness.ports import PublicCheck, Workspace
+from harness.seats.desk import Desk
+from harness.seeds import SeedBook
+from harness.transcript import Transcript
+from harness.tree import Exhibit, TreeCaps
+from harness.values import CellKey, Declared, End, Halt, Verdict, Void
+from harness.workspaces.files import collect, put
+
+__all__ = ["judge", "play", "transcript_path"]
+
+_log = structlog.get_logger("proctor.cell")
+
+
+@dataclass
+class _Try:
+    """What becomes known as a try goes on; whatever stops it, what is known by then is kept."""
+
+    end: End
+    exhibit: Exhibit | None = None
+    verdict: Verdict | None = None
+    room: dict[str, Any] = field(default_factory=dict)
+    served: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+def transcript_path(folder: Path, cell: CellKey, attempt: int) -> Path:
+    """Where a try's transcript is: readable, and unique by a digest of the whole key."""
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{cell.task}-{cell.arm}-{cell.model}-r{cell.replicate}")[:80]
+    return folder / "transcripts" / f"{slug}-{digest_bytes(str(cell).encode())[:8]}.{attempt}.jsonl"
+
+
+async def play(house: House, cell: CellKey, attempt: int) -> CellOutcome:
+    """Play one try of `cell` to its outcome. Only a cancellation from outside comes through."""
+    meter = house.meter(cell)
+    path = transcript_path(house.folder, cell, attempt)
+    tried = _Try(end=Void(cause="harness", detail="the try did not get as far as its seat"))
+    with Transcript(path, clock=house.clock) as transcript:
+        try:
+            if getattr(house.parts.seat, "needs_model", True) and not meter.admits_call() and meter.halted is not None:
+                tried.end = meter.halted  # an arm's or the run's budget is used up: the seat need not even sit down
+            else:
+                await _seat_part(house, cell, meter, transcript, tried)
+        except Exception as error:  # noqa: BLE001 - a try that fails on our side is VOID, and the run goes on
+            tried.end = _void(error, cell)
+        if isinstance(tried.end, (Declared, Halt)) and tried.exhibit is not None:
+            await _referee_part(house, cell, tried)
+        transcript.add("end", kind=tried.end.kind)
+    exhibit = None
+    if tried.exhibit is not None:
+        exhibit = await anyio.to_thread.run_sync(house.store.put_tree, tried.exhibit.tree)
+    return CellOutcome(
+        cell=cell,
+        attempt=attempt,
+        end=tried.end,
+        spend=meter.spend(),
+        verdict=tried.verdict if isinstance(tried.end, Declared) else None,
+        would_be=tried.verdict if isinstance(tried.end, Halt) else None,
+        exhibit=exhibit,
+        transcript=digest_bytes(path.read_bytes()),
+        served_models=tried.served,
+        findings=tried.findings,
+        room=tried.room,
+    )
+
+
+async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Transcript, tried: _Try) -> None:
+    """The seat, from an empty workspace to an exhibit; the workspace is gone when this returns."""
+    parts = house.parts
+    task = parts.tasks[f"{cell.benchmark}/{cell.task}"]
+    model = MeteredModel(house.models[cell.model], meter, transcript, served=house.identities[cell.model].served)
+    async with house.seat_room() as workspace:
+        check_running(parts.policy, parts.fence.walls, await workspace.facts())
+        if task.open.environment.files:
+            await put(workspace, task.open.environment)
+        async with parts.referee.public_check(task.open, task.sealed, house.referee_room) as check:
+            desk = Desk(
+                cell=str(cell),
+                task=task.open,
+                extras=cell.extras,
+                arm=parts.arms[cell.arm],
+                model=model,
+                decoding=parts.decoding,
+                workspace=WatchedWorkspace(workspace, meter),
+                rules=parts.fence.rules,
+                seeds=SeedBook(parts.experiment.seat.seed_namespace, str(cell)),
+                transcript=transcript,
+                check=_watched(check, meter),
+            )
+            tried.end = await sit_to_the_end(parts.seat, desk, meter, clock=house.clock)
+        tried.served, tried.findings = tuple(sorted(model.served)), model.findings()
+        if isinstance(tried.end, (Declared, Halt)):
+            await _take_exhibit(workspace, tried)
+
+
+def _watched(check: PublicCheck | None, meter: Meter) -> PublicCheck | None:
+    return None if check is None else WatchedCheck(check, meter)
+
+
+async def _take_exhibit(workspace: Workspace, tried: _Try) -> None:
+    tried.exhibit = await collect(workspace, TreeCaps())
+    tried.room["dropped"] = [{"path": item.path, "why": item.why} for item in tried.exhibit.dropped[:100]]
+    tried.room["dropped_count"] = len(tried.exhibit.dropped)
+
+
+async def judge(house: House, cell: CellKey, exhibit: Exhibit) -> Verdict:
+    """The referee's verdict on an exhibit, in a workspace of its own. Raises `Blamed` when it could not work."""
+    task = house.parts.tasks[f"{cell.benchmark}/{cell.task}"]
+    try:
+        verdict = await house.parts.referee.judge(exhibit, task.open, task.sealed, house.referee_room)
+    except Blamed:
+        raise
+    except Exception as error:
+        raise RefereeError(f"the referee raised {type(error).__name__}: {error}") from error
+    known = house.parts.referee.classes
+    if known.get(verdict.reading) != verdict.standing:
+        raise RefereeError(
+            f"the referee said {verdict.reading!r} ({verdict.standing}): its class table has "
+            f"{known.get(verdict.reading, 'no such reading')!r}"
+        )
+    if verdict.evidence.code != exhibit.digest:
+        raise RefereeError(f"the verdict is on code {verdict.evidence.code}: the exhibit is {exhibit.digest}")
+    return verdict
+
+
+async def _referee_part(house: House, cell: CellKey, tried: _Try) -> None:
+    """Judge what the seat left. A referee that fails makes a declared end VOID; a HALT stays what it is without it."""
+    assert tried.exhibit is not None
+    try:
+        tried.verdict = await judge(house, cell, tried.exhibit)
+    except Exception as error:  # noqa: BLE001 - as above
+        void = _void(error, cell)
+        if isinstance(tried.end, Halt):
+            tried.findings += (f"no would-be reading: {void.cause}: {void.detail}",)
+        else:
+            tried.end = void
+
+
+def _void(error: Exception, cell: CellKey) -> Void:
+    """The VOID that an exception of ours makes of a try."""
+    blamed = _first_blamed(error)
+    if blamed is None:
+        _log.error("try failed inside Proctor", cell=str(cell), exc_info=error)
+        return Void(cause="harness", detail=f"{type(error).__name__}: {error}")
+    return Void(cause=blamed.cause, detail=str(blamed))
+
+
+def _first_blamed(error: BaseException) -> Blamed | None:
+    """The first `Blamed` in an exception or in the groups that task groups wrap it in."""
+    if isinstance(error, Blamed):
+        return error
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return next((found for found in map(_first_blamed, inner) if found is not None), None)

@@ -1,0 +1,53 @@
+"""
+The command line. A command's own libraries are loaded when it runs, so that `--help` and errors are there at once.
+
+Exit codes: 0 all that was asked for is done (for `run`: every cell has its outcome); 1 incomplete, run again;
+2 usage error; 3 a gate refused; 4 verification failed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cells.cli import experiments as _experiments
+from cells.cli import fences as _fences
+from cells.cli import inventory as _inventory
+from cells.cli import results as _results
+from cells.cli.door import guarded
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="proctor",
+    help="Experiments on coding agents whose outcome a machine referee decides.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _room in (_experiments, _results, _fences, _inventory):
+    _room.add_to(app)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+) -> None:
+    """Experiments on coding agents whose outcome a machine referee decides."""
+    if version:
+        from harness.code import proctor_version
+
+        typer.echo(proctor_version())
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line; the entry point `proctor`."""
+    guarded(app)

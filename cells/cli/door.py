@@ -1,0 +1,123 @@
+"""Where errors become messages and exit codes, and coroutines become commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import typer
+
+__all__ = ["ExitCode", "end", "guarded", "print_json", "run_async", "run_folder"]
+
+T = TypeVar("T")
+
+
+class ExitCode(IntEnum):
+    """What a script may rely on."""
+
+    DONE = 0
+    INCOMPLETE = 1
+    USAGE = 2
+    GATE_REFUSED = 3
+    VERIFICATION_FAILED = 4
+
+
+def end(code: ExitCode) -> NoReturn:
+    """End the command with an exit code."""
+    raise typer.Exit(int(code))
+
+
+def guarded(command: Callable[[], Any]) -> None:
+    """Run a command; an error of ours is one message on standard error and an exit code, anything else a traceback."""
+    from harness.errors import ProctorError
+
+    try:
+        command()
+    except ProctorError as error:
+        _fail(error)
+    except BaseExceptionGroup as group:
+        inner = _first(group)
+        if inner is None:
+            raise
+        _fail(inner)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INCOMPLETE)
+
+
+def _first(error: BaseException) -> Any:
+    """The first error of ours inside nested groups, if they hold nothing that is not ours."""
+    from harness.errors import ProctorError
+
+    if isinstance(error, BaseExceptionGroup):
+        found = [_first(inner) for inner in error.exceptions]
+        return None if None in found else found[0]
+    return error if isinstance(error, ProctorError) else None
+
+
+def _fail(error: Any) -> NoReturn:
+    from harness.errors import Blamed, GateRefused, IntegrityError, StorageError
+
+    match error:
+        case GateRefused():
+            label, code = "refused", ExitCode.GATE_REFUSED
+        case IntegrityError():
+            label, code = "does not verify", ExitCode.VERIFICATION_FAILED
+        case Blamed():
+            label, code = f"stopped ({error.cause})", ExitCode.INCOMPLETE
+        case StorageError():
+            label, code = "stopped", ExitCode.INCOMPLETE
+        case _:
+            label, code = "error", ExitCode.USAGE
+    sys.stderr.write(f"proctor: {label}: {error}\n")
+    sys.exit(code)
+
+
+def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine function to its end."""
+    import anyio
+
+    return anyio.run(work)
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on standard output, for scripts."""
+    import json
+
+    typer.echo(json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False))
+
+
+def run_folder(place: Path, runs: Path) -> Path:
+    """
+    The run folder that `place` names: a run folder itself, a registration's id below `runs`, or an experiment file with
+    one registration there. Raises `UsageError` that lists what there is.
+    """
+    from harness.errors import UsageError
+
+    for folder in (place, runs / place):
+        if (folder / "registration.json").is_file():
+            return folder.resolve()
+    source = place / "experiment.toml" if place.is_dir() else place
+    if source.is_file():
+        found = registrations_of(source.resolve(), runs)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(folder.name for folder in found)
+            raise UsageError(f"{place} was frozen {len(found)} times: name one of {names}")
+    known = sorted(path.parent.name for path in runs.glob("*/registration.json"))
+    raise UsageError(f"{place} is no run: expected a run folder or one of {', '.join(known) or 'none yet'} in {runs}")
+
+
+def registrations_of(source: Path, runs: Path) -> list[Path]:
+    """The run folders below `runs` that were frozen from the experiment file `source`, oldest first."""
+    from harness.registration import load_registration
+
+    found = []
+    for path in runs.glob("*/registration.json"):
+        registration = load_registration(path.parent)
+        if registration.source == str(source):
+            found.append((registration.frozen_at, path.parent.resolve()))
+    return [folder for _at, folder in sorted(found)]

@@ -1,0 +1,121 @@
+"""Commands about fences: show, probe, replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cells.cli.door import ExitCode, end, print_json, run_async, run_folder
+
+if TYPE_CHECKING:
+    from cells.probing import Probing
+    from fences.rows import ProbeRow
+
+__all__ = ["add_to"]
+
+Runs = Annotated[Path, typer.Option("--runs", help="The folder that holds run folders.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Experiment = Annotated[
+    Path | None, typer.Argument(help="An experiment file whose fence to take; without one, the default fence.")
+]
+Backend = Annotated[str, typer.Option("--backend", help="docker, bubblewrap, a plugin's, or auto.")]
+Image = Annotated[str, typer.Option("--image", help="The image to probe in, where no experiment is named.")]
+RUNS = Path("runs")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group to the command line."""
+    group = typer.Typer(help="Show, probe and replay fences.", no_args_is_help=True, rich_markup_mode=None)
+    for command in (show, probe, replay):
+        group.command()(command)
+    app.add_typer(group, name="fence")
+
+
+def show(
+    experiment: Experiment = None, backend: Backend = "auto", image: Image = "proctor-seat", *, as_json: AsJson = False
+) -> None:
+    """Print each layer that the policy renders, and where each rule came from."""
+    from dataclasses import asdict
+
+    from cells.probing import probing
+    from fences.rendering import provenance
+
+    what = run_async(lambda: probing(experiment, backend=backend, image=image))
+    rows = provenance(what.policy)
+    options = dict(what.backend.options(what.fence.walls))
+    if as_json:
+        print_json({"policy": what.policy.to_json(), "rules": [asdict(row) for row in rows], "options": options})
+        return
+    typer.echo(f"policy {what.policy.digest}")
+    for row in rows:
+        typer.echo(f"  {row.layer}: {row.rule}   <- {row.came_from}")
+    typer.echo(f"options for {what.backend.name}")
+    print_json(options)
+
+
+def probe(
+    experiment: Experiment = None, backend: Backend = "auto", image: Image = "proctor-seat", *, as_json: AsJson = False
+) -> None:
+    """Take the whole probe table, with the fence up and down, and say whether a run could start."""
+    from cells.probing import probing, take_table
+
+    what = run_async(lambda: probing(experiment, backend=backend, image=image))
+    rows, faults, receipt = run_async(lambda: take_table(what, say=_note))
+    if as_json:
+        from fences.rows import rows_to_json
+
+        print_json(
+            {"holds": not faults, "faults": list(faults), "receipt": receipt.to_json(), "rows": rows_to_json(rows)}
+        )
+    else:
+        _print_rows(rows, what)
+        for fault in faults:
+            typer.echo(f"does not hold: {fault}")
+        typer.echo("the fence holds" if not faults else "the gate would refuse to start a run")
+    if faults:
+        end(ExitCode.GATE_REFUSED)
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _print_rows(rows: tuple[ProbeRow, ...], what: Probing) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"probes on {what.backend.name}, policy {what.policy.digest[:12]}", title_justify="left")
+    for column in ("probe", "language", "fence up", "fence down", "weakening", "holds", "ms"):
+        table.add_column(column, justify="right" if column == "ms" else "left", overflow="fold")
+    for row in rows:
+        holds = "not measured" if row.holds is None else "yes" if row.holds else "NO"
+        up = f"{row.finding_up}: {row.evidence_up}"[:48]
+        table.add_row(row.probe, row.language, up, str(row.finding_down or "-"), row.weakening, holds, f"{row.ms:.0f}")
+    Console(width=None if Console().is_terminal else 160).print(table)
+
+
+def replay(
+    place: Annotated[Path, typer.Argument(help="A run folder or a registration's id.")],
+    runs: Runs = RUNS,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Take a run's probe table again, here, and compare it with the recorded one row by row."""
+    from cells.probing import replay_table
+
+    folder = run_folder(place, runs)
+    found: dict[str, Any] = run_async(lambda: replay_table(folder, say=_note))
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(f"recorded at entry {found['entry']}: {found['rows']} rows")
+        for text in found["receipt_differences"]:
+            typer.echo(f"taken under other conditions: {text}")
+        for text in found["differences"]:
+            typer.echo(f"differs: {text}")
+        if not found["differences"] and not found["receipt_differences"]:
+            typer.echo("identical")
+    if found["differences"]:
+        end(ExitCode.VERIFICATION_FAILED)

@@ -1,0 +1,158 @@
+"""Commands about what experiments are made of: images, models, tasks, plugins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cells.cli.door import ExitCode, end, print_json, run_async
+
+__all__ = ["add_to"]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Name = Annotated[str, typer.Option("--name", help="What experiments call the image.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the groups to the command line."""
+    groups = (
+        ("image", "Build and list the images that workspaces start from.", (image_build, image_list, image_remove)),
+        ("model", "List and fetch embedded models.", (model_list, model_fetch)),
+        ("task", "Look at tasks and their referees' controls.", (task_check,)),
+    )
+    for name, about, commands in groups:
+        group = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None)
+        for command in commands:
+            group.command(command.__name__.removeprefix(f"{name}_"))(command)
+        app.add_typer(group, name=name)
+    app.command("plugins")(plugins_list)
+
+
+def image_build(
+    name: Name = "proctor-seat",
+    *,
+    source: Annotated[
+        str, typer.Option("--from", help="debian, host (files of this machine) or dockerfile.")
+    ] = "debian",
+    package: Annotated[
+        list[str] | None, typer.Option("--package", help="A Debian package more; may be repeated.")
+    ] = None,
+    suite: Annotated[str, typer.Option("--suite", help="The Debian release.")] = "bookworm",
+    mirror: Annotated[str, typer.Option("--mirror", help="Debian archive; default: this machine's own.")] = "",
+    folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the Dockerfile.")] = None,
+) -> None:
+    """Build an image without a registry, or from a Dockerfile where one can be reached."""
+    from harness.errors import UsageError
+    from harness.workspaces.image_build import DEFAULT_PACKAGES, build_from_debian
+    from harness.workspaces.image_dockerfile import build_from_dockerfile
+    from harness.workspaces.image_host import build_from_host
+
+    if source == "debian":
+        packages = (*DEFAULT_PACKAGES, *(package or ()))
+        image = build_from_debian(name, packages=packages, suite=suite, mirror=mirror or None, progress=_note)
+    elif source == "host":
+        image = build_from_host(name, progress=_note)
+    elif source == "dockerfile":
+        if folder is None:
+            raise UsageError("--from dockerfile needs --folder DIR, the folder that holds the Dockerfile")
+        image = build_from_dockerfile(name, folder, progress=_note)
+    else:
+        raise UsageError(f"--from {source!r}: expected debian, host or dockerfile")
+    typer.echo(f"{name} {image.digest}")
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def image_list(*, as_json: AsJson = False) -> None:
+    """List the images of this machine's store."""
+    from harness.workspaces.images import ImageStore
+
+    store = ImageStore()
+    rows = [{"name": name, "digest": store.digest(name)} for name in store.names()]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        typer.echo(f"{row['name']} {row['digest']}")
+    if not rows:
+        typer.echo("no image yet: proctor image build")
+
+
+def image_remove(name: Annotated[str, typer.Argument(help="The image's name.")]) -> None:
+    """Remove an image from the store."""
+    from harness.workspaces.images import ImageStore
+
+    ImageStore().remove(name)
+    typer.echo(f"removed {name}")
+
+
+def model_list(*, as_json: AsJson = False) -> None:
+    """List the embedded models that can be fetched, and which are here."""
+    from harness.models.catalogue import catalogue, stored_path
+
+    rows: list[dict[str, Any]] = [
+        {
+            "name": entry.name,
+            "bytes": entry.bytes,
+            "licence": entry.licence,
+            "sha256": entry.sha256,
+            "here": stored_path(entry).exists(),
+        }
+        for entry in catalogue().values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        here = "here" if row["here"] else "not fetched"
+        typer.echo(f"{row['name']}: {row['bytes'] / 1e6:.0f} MB, {row['licence']}, {here}")
+
+
+def model_fetch(name: Annotated[str, typer.Argument(help="A name that `proctor model list` prints.")]) -> None:
+    """Fetch an embedded model and check it against its pinned digest."""
+    from cells.preparing import fetch_model
+
+    fetch_model(name, typer.echo)
+
+
+def task_check(place: Annotated[Path, typer.Argument(help="An experiment file.")], *, as_json: AsJson = False) -> None:
+    """Judge every task's reference, whole degenerate battery and mutants, and say which controls do not hold."""
+    from cells.checking import check_tasks
+    from harness.clock import SystemClock
+
+    source = (place / "experiment.toml" if place.is_dir() else place).resolve()
+    rows: list[dict[str, Any]] = run_async(lambda: check_tasks(source, clock=SystemClock(), say=_note))
+    if as_json:
+        print_json(rows)
+    else:
+        for row in rows:
+            typer.echo(f"{row['task']}: {row['name']}: {row['reading']} {'held' if row['held'] else 'DOES NOT HOLD'}")
+    if not all(row["held"] for row in rows):
+        end(ExitCode.GATE_REFUSED)
+
+
+def plugins_list(
+    kind: Annotated[
+        str, typer.Argument(help="arms, referees, probes, seats, models or workspaces; default: all.")
+    ] = "",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List the registered plugins of each kind with the distribution they come from."""
+    from dataclasses import asdict
+
+    from harness.errors import UsageError, unknown_name
+    from harness.plugins import KINDS, table
+
+    if kind and kind not in KINDS:
+        raise UsageError(unknown_name("kind", kind, KINDS))
+    infos = [info for each in KINDS if kind in {"", each} for info in table(each).values()]
+    if as_json:
+        print_json([asdict(info) for info in infos])
+        return
+    for info in infos:
+        typer.echo(f"{info.kind}/{info.name}: {info.target} ({info.distribution} {info.version})")

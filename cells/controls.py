@@ -1,0 +1,108 @@
+"""The referee's controls: before any arm is judged, the reference must be accepted and what is degenerate rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from cells.house import House
+from cells.journal import Journal
+from harness.errors import Blamed
+from harness.tasks.mutants import mutants
+from harness.tasks.task import Task
+from harness.tree import Exhibit, Tree
+
+__all__ = ["ControlRow", "judge_controls", "judge_mutants", "run_controls", "withdrawn"]
+
+RUN_BATTERY = ("empty",)
+"""The degenerate exhibits that every run judges of every task; `proctor task check` judges the whole battery."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ControlRow:
+    """One control: what was judged, what the referee said, and whether that is what it must say."""
+
+    name: str
+    reading: str
+    standing: str
+    held: bool
+
+
+async def judge_controls(house: House, task: Task, *, battery: Iterable[str] | None) -> list[ControlRow]:
+    """
+    Judge the reference and the degenerate exhibits named in `battery` (None: all that the referee has).
+
+    Raises `Blamed` when the referee could not work.
+    """
+    referee = house.parts.referee
+    degenerate = dict(referee.battery(task.open, task.sealed))
+    names = degenerate if battery is None else [name for name in battery if name in degenerate]
+    rows = [await _judged(house, task, "reference", referee.reference(task.sealed), accepted=True)]
+    rows.extend([await _judged(house, task, name, degenerate[name], accepted=False) for name in names])
+    return rows
+
+
+async def judge_mutants(house: House, task: Task) -> list[ControlRow]:
+    """
+    Judge every mutant of the card: the reference with one planted fault, which the suite must reject.
+
+    Raises `TaskError` for a mutant that can't be made, and `Blamed` when the referee could not work.
+    """
+    return [
+        await _judged(house, task, f"mutant {name}", tree, accepted=False)
+        for name, tree in sorted(mutants(task.sealed).items())
+    ]
+
+
+async def _judged(house: House, task: Task, name: str, tree: Tree, *, accepted: bool) -> ControlRow:
+    verdict = await house.parts.referee.judge(Exhibit(tree=tree), task.open, task.sealed, house.referee_room)
+    held = (verdict.standing == "accepted") if accepted else (verdict.standing == "rejected")
+    return ControlRow(name=name, reading=verdict.reading, standing=verdict.standing, held=held)
+
+
+async def run_controls(house: House, journal: Journal, tasks: Iterable[str]) -> None:
+    """
+    Judge the controls of each task that has none recorded, as many at once as cells may be; each is a line.
+
+    Raises `Blamed` when the referee could not work on one: no arm may be judged by it then.
+    """
+    limiter = anyio.CapacityLimiter(house.parts.experiment.concurrency)
+
+    async def control(key: str) -> None:
+        async with limiter:
+            rows = await judge_controls(house, house.parts.tasks[key], battery=RUN_BATTERY)
+        await journal.add("control.judged", {"task": key, "rows": [_row(row) for row in rows]})
+
+    todo = [key for key in tasks if key not in journal.progress.controls]
+    try:
+        async with anyio.create_task_group() as group:
+            for key in todo:
+                group.start_soon(control, key)
+    except BaseExceptionGroup as errors:
+        blamed = errors.subgroup(Blamed)
+        if blamed is None:
+            raise
+        raise _leaf(blamed) from None
+
+
+def _leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _row(row: ControlRow) -> dict[str, Any]:
+    return {"name": row.name, "reading": row.reading, "standing": row.standing, "held": row.held}
+
+
+def withdrawn(journal: Journal) -> dict[str, str]:
+    """The tasks whose controls do not hold, with what the referee said: they are withdrawn from all arms."""
+    found = {}
+    for key, body in journal.progress.controls.items():
+        bad = [f"{row['name']} was {row['reading']}" for row in body["rows"] if not row["held"]]
+        if bad:
+            found[key] = "; ".join(bad)
+    return found

@@ -1,0 +1,291 @@
+"""
+Freezing: an experiment file becomes a registration, with a digest of everything that its result depends on.
+
+The same code looks again before a run, so that what drifted since is found by comparing two registrations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cells.outlook import outlook
+from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
+from harness import plugins
+from harness.blobs import BlobStore
+from harness.canonical import digest_bytes, digest_json
+from harness.casebook import keep_task
+from harness.clock import Clock, now_text
+from harness.code import code_digest, proctor_version
+from harness.errors import ExperimentError, ImageError, ProctorError, UsageError, WorkspaceError
+from harness.experiment import Experiment, ModelEntry, load_experiment
+from harness.messages import ModelIdentity
+from harness.registration import Registration, load_registration, refuse_drift, save_registration
+from harness.values import CellKey
+
+__all__ = ["Frozen", "freeze", "reopen", "reopen_for_judging", "settle", "settle_for_judging"]
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frozen:
+    """A registration, the parts it was made of, its models' identities, and the run folder it belongs in."""
+
+    registration: Registration
+    parts: Parts
+    identities: Mapping[str, ModelIdentity]
+    folder: Path
+
+
+async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _text: None) -> Frozen:
+    """
+    Freeze the experiment file `path` (absolute) into `runs/<id>/registration.json`; harmless when it is there already.
+
+    Raises `UsageError` for whatever of it can't be used, `Blamed` when an engine or model server does not answer.
+    """
+    experiment, identities = await settle(load_experiment(path), say=say)
+    parts = assemble(experiment, SourceOrigin(path.parent))
+    registration = await _register(parts, identities, source=str(path), clock=clock)
+    folder = runs / registration.id
+    store = BlobStore(folder / "blobs")
+    for task in parts.tasks.values():
+        keep_task(store, task)
+    for arm in parts.arms.values():
+        store.put(arm.content)
+    save_registration(folder, registration)
+    return Frozen(registration=load_registration(folder), parts=parts, identities=identities, folder=folder)
+
+
+async def reopen(folder: Path, *, clock: Clock) -> Frozen:
+    """
+    Look again at everything that a frozen registration pins. Raises `DriftError` that names what is not as it was.
+
+    Tasks and arm texts come from the experiment's own files where they are still there, else from the run's blobs.
+    """
+    frozen = load_registration(folder)
+    pinned = Experiment.model_validate(dict(frozen.experiment))
+    origin, experiment = _origin(frozen, pinned, folder)
+    identities = {entry.name: await _identify(entry) for entry in experiment.models}
+    parts = assemble(experiment, origin)
+    now = await _register(parts, identities, source=frozen.source, clock=clock)
+    refuse_drift(frozen, now)
+    return Frozen(registration=frozen, parts=parts, identities=identities, folder=folder)
+
+
+JUDGING = ("code", "image", "policy", "walls")
+"""The pins that a verdict depends on, beside those of the referee, the workspace, and each task and suite."""
+
+
+async def reopen_for_judging(folder: Path, *, clock: Clock) -> Frozen:
+    """
+    Look again at what a verdict depends on, from the run's own blobs: no model, source file or probe is needed.
+
+    Raises `DriftError` that names what is not as it was frozen.
+    """
+    frozen = load_registration(folder)
+    experiment = Experiment.model_validate(dict(frozen.experiment))
+    parts = assemble(experiment, StoreOrigin(BlobStore(folder / "blobs"), frozen.pins))
+    now = await _register(parts, {}, source=frozen.source, clock=clock)
+    wanted = {
+        name
+        for name in frozen.pins
+        if name in JUDGING or name.startswith(("task ", "suite ", "plugin referees/", "plugin workspaces/"))
+    }
+    refuse_drift(_only(frozen, wanted), _only(now, wanted))
+    return Frozen(registration=frozen, parts=parts, identities={}, folder=folder)
+
+
+async def settle_for_judging(path: Path, *, clock: Clock, say: Say) -> Frozen:
+    """The parts of an experiment file for judging alone: a backend is chosen, no model is asked, nothing is written."""
+    experiment = load_experiment(path)
+    if experiment.workspace.backend == "auto":
+        experiment = _replaced(experiment, await _first_backend(experiment.workspace.image, say), experiment.models)
+    parts = assemble(experiment, SourceOrigin(path.parent))
+    registration = await _register(parts, {}, source=str(path), clock=clock)
+    return Frozen(registration=registration, parts=parts, identities={}, folder=path.parent)
+
+
+def _only(registration: Registration, names: set[str]) -> Registration:
+    """The registration with the named pins alone."""
+    return replace(registration, pins={name: pin for name, pin in registration.pins.items() if name in names})
+
+
+def _origin(frozen: Registration, pinned: Experiment, folder: Path) -> tuple[Origin, Experiment]:
+    source = None if frozen.source is None else Path(frozen.source)
+    if source is None or not source.is_file():
+        return StoreOrigin(BlobStore(folder / "blobs"), frozen.pins), pinned
+    return SourceOrigin(source.parent), _settled_as(load_experiment(source), pinned)
+
+
+def _settled_as(experiment: Experiment, pinned: Experiment) -> Experiment:
+    """Settle `auto` and `choices` as they were frozen, where the file still allows it."""
+    backend, models = experiment.workspace.backend, []
+    if backend == "auto":
+        backend = pinned.workspace.backend
+    frozen = {entry.name: entry for entry in pinned.models}
+    for entry in experiment.models:
+        way = frozen[entry.name].ways()[0] if entry.name in frozen else None
+        models.append(_with_way(entry, entry.ways().index(way)) if way in entry.ways() else entry)
+    return _replaced(experiment, backend, models)
+
+
+def _with_way(entry: ModelEntry, index: int) -> ModelEntry:
+    return ModelEntry(name=entry.name, rates=entry.rates, **entry.ways()[index].model_dump())
+
+
+def _replaced(experiment: Experiment, backend: str, models: Iterable[ModelEntry]) -> Experiment:
+    workspace = experiment.workspace.model_copy(update={"backend": backend})
+    return experiment.model_copy(update={"workspace": workspace, "models": list(models)})
+
+
+async def settle(experiment: Experiment, *, say: Say) -> tuple[Experiment, dict[str, ModelIdentity]]:
+    """Choose a backend for `auto`, and of each model's choices the first that answers; say what was chosen."""
+    backend = experiment.workspace.backend
+    if backend == "auto":
+        backend = await _first_backend(experiment.workspace.image, say)
+    models, identities = [], {}
+    for entry in experiment.models:
+        chosen, identities[entry.name] = await _first_model(entry, say)
+        models.append(chosen)
+    return _replaced(experiment, backend, models), identities
+
+
+async def _first_backend(image: str, say: Say) -> str:
+    reasons = []
+    for name in ("docker", "bubblewrap"):
+        backend = plugins.load("workspaces", name)()
+        try:
+            engine = await backend.engine()
+            await backend.image_digest(image)
+        except (WorkspaceError, ImageError) as error:
+            reasons.append(f"{name}: {error}")
+            continue
+        say(f"workspace: {name} ({', '.join(f'{key} {value}' for key, value in sorted(engine.items()))})")
+        return name
+    raise ExperimentError("no workspace backend can be used:\n  " + "\n  ".join(reasons))
+
+
+async def _first_model(entry: ModelEntry, say: Say) -> tuple[ModelEntry, ModelIdentity]:
+    reasons = []
+    for index, way in enumerate(entry.ways()):
+        chosen = _with_way(entry, index)
+        try:
+            identity = await _identify(chosen)
+        except ProctorError as error:
+            if len(entry.ways()) == 1:
+                raise
+            reasons.append(f"{way.provider} {way.model}: {error}")
+            continue
+        say(f"model {entry.name}: {way.provider} serves {identity.served} ({identity.digest or 'no digest'})")
+        return chosen, identity
+    raise UsageError(f"model {entry.name!r}: none of its choices can be used:\n  " + "\n  ".join(reasons))
+
+
+async def _identify(entry: ModelEntry) -> ModelIdentity:
+    identity: ModelIdentity = await plugins.load("models", entry.ways()[0].provider)().identify(model_spec(entry))
+    return identity
+
+
+async def _register(
+    parts: Parts, identities: Mapping[str, ModelIdentity], *, source: str | None, clock: Clock
+) -> Registration:
+    cells, refused = _plan(parts)
+    experiment = parts.experiment
+    return Registration(
+        name=experiment.name,
+        question=experiment.question,
+        experiment=experiment.model_dump(mode="json"),
+        pins={**_code_pins(experiment), **_case_pins(parts), **await _machine_pins(parts, identities)},
+        cells=tuple(cells),
+        refused=tuple(refused),
+        outlook=outlook(cells, refused, experiment.analysis),
+        frozen_at=now_text(clock),
+        source=source,
+    )
+
+
+def _plan(parts: Parts) -> tuple[list[CellKey], list[dict[str, str]]]:
+    """The cells in the order they are run, replicate by replicate so that arms are interleaved, and those refused."""
+    experiment, cells, refused = parts.experiment, [], []
+    for replicate in range(1, experiment.replicates + 1):
+        for task in parts.tasks.values():
+            for model in experiment.models:
+                for extras in experiment.extras:
+                    for arm in parts.arms:
+                        key = CellKey(
+                            benchmark=task.open.benchmark,
+                            task=task.open.name,
+                            arm=arm,
+                            extras=extras,
+                            model=model.name,
+                            replicate=replicate,
+                        )
+                        if extras == "none" or extras in task.open.extras:
+                            cells.append(key)
+                        else:
+                            why = f"the card of {task.key} carries {', '.join(sorted(task.open.extras)) or 'no extras'}"
+                            refused.append({"cell": str(key), "gate": "extras", "detail": why})
+    return cells, refused
+
+
+def _code_pins(experiment: Experiment) -> dict[str, Any]:
+    """Proctor's own code, and each plugin that takes part, with where it comes from."""
+    pins: dict[str, Any] = {"code": {"sha256": code_digest(), "version": proctor_version()}}
+    wanted: list[tuple[plugins.Kind, str]] = [
+        ("seats", experiment.seat.kind),
+        ("referees", experiment.referee.name),
+        ("workspaces", experiment.workspace.backend),
+        *(("models", entry.ways()[0].provider) for entry in experiment.models),
+        *(("arms", arm) for arm in experiment.arms if isinstance(arm, str)),
+        *(("probes", name) for name in plugins.table("probes")),
+    ]
+    for kind, name in wanted:
+        info = plugins.table(kind)[name]
+        pins[f"plugin {kind}/{name}"] = {
+            "distribution": info.distribution,
+            "version": info.version,
+            "target": info.target,
+            "sha256": info.source_digest(),
+        }
+    return pins
+
+
+def _case_pins(parts: Parts) -> dict[str, Any]:
+    """Arms byte by byte, both halves of each task, and its suite as the referee knows it."""
+    pins: dict[str, Any] = {
+        f"arm {name}": {"sha256": digest_bytes(arm.content), "bytes": len(arm.content)}
+        for name, arm in parts.arms.items()
+    }
+    nowhere = _NoStore()
+    for key, task in parts.tasks.items():
+        pins[f"task {key}"] = asdict(keep_task(nowhere, task))
+        pins[f"suite {key}"] = digest_json(dict(parts.referee.suite(task.sealed)))
+    return pins
+
+
+class _NoStore(BlobStore):
+    """Gives the digests that a store would, and keeps nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    def put(self, data: bytes) -> str:
+        return digest_bytes(data)
+
+
+async def _machine_pins(parts: Parts, identities: Mapping[str, ModelIdentity]) -> dict[str, Any]:
+    """The image's content, the policy and what it renders to, and each model as its server names it."""
+    image = parts.experiment.workspace.image
+    pins: dict[str, Any] = {
+        "image": {"name": image, "digest": await parts.backend.image_digest(image)},
+        "policy": parts.policy.digest,
+        "walls": digest_json(dict(parts.backend.options(parts.fence.walls))),
+        "tool rules": digest_json({**asdict(parts.fence.rules), "tools": sorted(parts.fence.rules.tools)}),
+        "seat options": dict(parts.seat.options()),
+    }
+    for name, identity in identities.items():
+        pins[f"model {name}"] = {"served": identity.served, "digest": identity.digest}
+    return pins

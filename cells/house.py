@@ -1,0 +1,103 @@
+"""The house of a run: its parts, opened once and shared by all of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cells.freeze import Frozen
+from cells.parts import Parts, model_spec, rate_table
+from harness.blobs import BlobStore
+from harness.clock import Clock
+from harness.experiment import Budget
+from harness.messages import ModelIdentity
+from harness.meter import Bounds, Ledger, Meter, Scope
+from harness.ports import Model, Workspace
+from harness.pricing import RateTable
+from harness.registration import Registration
+from harness.values import CellKey
+from harness.walls import Caps, Walls
+
+__all__ = ["House", "bounds", "open_models"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class House:
+    """What every cell of a run works with. `arm_ledgers` and `run_ledger` hold what the run has spent so far."""
+
+    registration: Registration
+    parts: Parts
+    identities: Mapping[str, ModelIdentity]
+    folder: Path
+    clock: Clock
+    models: dict[str, Model] = field(default_factory=dict)
+    run_ledger: Ledger = field(default_factory=Ledger)
+    arm_ledgers: dict[str, Ledger] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, frozen: Frozen, *, clock: Clock) -> House:
+        """The house of a registration whose pins were just looked at again."""
+        return cls(
+            registration=frozen.registration,
+            parts=frozen.parts,
+            identities=frozen.identities,
+            folder=frozen.folder,
+            clock=clock,
+            arm_ledgers={name: Ledger() for name in frozen.parts.arms},
+        )
+
+    @property
+    def store(self) -> BlobStore:
+        """The run's blobs."""
+        return BlobStore(self.folder / "blobs")
+
+    def seat_room(self) -> AbstractAsyncContextManager[Workspace]:
+        """A fresh workspace for a seat."""
+        return self.parts.backend.open(self.parts.fence.walls, run=self.registration.id)
+
+    @property
+    def referee_walls(self) -> Walls:
+        """The walls of a referee's workspace: the seat's, with the referee's own limits and an empty environment."""
+        caps = Caps(**self.parts.experiment.referee.limits.model_dump())
+        return replace(self.parts.fence.walls, caps=caps, environment={})
+
+    def referee_room(self) -> AbstractAsyncContextManager[Workspace]:
+        """A fresh workspace for a referee."""
+        return self.parts.backend.open(self.referee_walls, run=self.registration.id)
+
+    def rates(self, model: str) -> RateTable | None:
+        """The rate card of a model of the experiment."""
+        (entry,) = (entry for entry in self.parts.experiment.models if entry.name == model)
+        return rate_table(entry)
+
+    def meter(self, cell: CellKey) -> Meter:
+        """A meter for one try of `cell`, which charges the arm's and the run's ledgers too."""
+        budgets = self.parts.experiment.budgets
+        scopes = (
+            Scope(name="cell", bounds=bounds(budgets.cell), ledger=Ledger()),
+            Scope(name="arm", bounds=bounds(budgets.arm), ledger=self.arm_ledgers[cell.arm]),
+            Scope(name="run", bounds=bounds(budgets.run), ledger=self.run_ledger),
+        )
+        return Meter(scopes, clock=self.clock, rates=self.rates(cell.model))
+
+
+def bounds(budget: Budget) -> Bounds:
+    """A budget of the experiment file as the bounds of a scope."""
+    return Bounds(
+        tokens=budget.tokens, usd=budget.usd, calls=budget.calls, wall=budget.wall_s, output=budget.output_bytes
+    )
+
+
+@asynccontextmanager
+async def open_models(house: House) -> AsyncIterator[None]:
+    """Open every model of the experiment for as long as the context lasts."""
+    async with AsyncExitStack() as stack:
+        for entry in house.parts.experiment.models:
+            provider = house.parts.providers[entry.name]
+            house.models[entry.name] = await stack.enter_async_context(provider.open(model_spec(entry)))
+        try:
+            yield
+        finally:
+            house.models.clear()

@@ -1,0 +1,140 @@
+"""The parts of an experiment, put together by registered name: what a freeze pins and a run works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from fences.policy import FencePolicy
+from fences.rendering import render
+from harness import plugins
+from harness.blobs import BlobStore
+from harness.casebook import recall_tasks
+from harness.errors import ExperimentError, PluginError
+from harness.experiment import ArmEntry, Experiment, ModelEntry
+from harness.messages import Decoding, ModelSpec
+from harness.ports import Arm, ModelProvider, Referee, Seat, WorkspaceBackend
+from harness.pricing import RateTable
+from harness.tasks.sources import load_tasks
+from harness.tasks.task import Task
+from harness.text_arm import TextArm, load_text_arm
+from harness.views import Fence
+
+__all__ = ["Origin", "Parts", "SourceOrigin", "StoreOrigin", "assemble", "model_spec", "rate_table"]
+
+
+class Origin(Protocol):
+    """Where an experiment's tasks and arm texts are read from."""
+
+    def tasks(self, experiment: Experiment) -> dict[str, Task]:
+        """The tasks by key (`benchmark/name`), in the order of the experiment."""
+        ...
+
+    def arm_text(self, entry: ArmEntry) -> bytes:
+        """The bytes of an arm of the experiment's own."""
+        ...
+
+
+@dataclass(frozen=True)
+class SourceOrigin:
+    """The files that the experiment file names, relative to its folder."""
+
+    folder: Path
+
+    def tasks(self, experiment: Experiment) -> dict[str, Task]:
+        """Load every source. Raises `TaskError` for a bad one, `ExperimentError` when two give the same task."""
+        found: dict[str, Task] = {}
+        for entry in experiment.tasks:
+            for task in load_tasks(entry, self.folder):
+                if task.key in found:
+                    raise ExperimentError(f"tasks: {task.key} comes from two entries: expected each task once")
+                found[task.key] = task
+        return found
+
+    def arm_text(self, entry: ArmEntry) -> bytes:
+        """Read the file. Raises `PluginError` when it is missing or no text."""
+        return load_text_arm(entry.name, self.folder / entry.file).content
+
+
+@dataclass(frozen=True)
+class StoreOrigin:
+    """The blobs of a run folder: what was frozen, on any machine."""
+
+    store: BlobStore
+    pins: Mapping[str, Any]
+
+    def tasks(self, experiment: Experiment) -> dict[str, Task]:
+        """The frozen tasks; the experiment's sources are not looked at."""
+        del experiment
+        keys = [name.removeprefix("task ") for name in self.pins if name.startswith("task ")]
+        return recall_tasks(self.store, self.pins, keys)
+
+    def arm_text(self, entry: ArmEntry) -> bytes:
+        """The frozen bytes."""
+        return self.store.get(self.pins[f"arm {entry.name}"]["sha256"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Everything an experiment names, made."""
+
+    experiment: Experiment
+    tasks: Mapping[str, Task]
+    arms: Mapping[str, Arm]
+    seat: Seat
+    referee: Referee
+    backend: WorkspaceBackend
+    providers: Mapping[str, ModelProvider]
+    policy: FencePolicy
+    fence: Fence
+    decoding: Decoding
+
+
+def assemble(experiment: Experiment, origin: Origin) -> Parts:
+    """
+    Make every part that the experiment names; the backend and each model must be settled (no `auto`, no `choices`).
+
+    Raises `UsageError`s that name the part. Nothing is started and no server is asked.
+    """
+    arms = {entry if isinstance(entry, str) else entry.name: _arm(entry, origin) for entry in experiment.arms}
+    for name, arm in arms.items():
+        if experiment.seat.kind not in arm.seats:
+            seats = ", ".join(sorted(arm.seats))
+            raise ExperimentError(f"arm {name!r} can't run in seat {experiment.seat.kind!r}: expected one of {seats}")
+    policy = FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump())
+    return Parts(
+        experiment=experiment,
+        tasks=origin.tasks(experiment),
+        arms=arms,
+        seat=plugins.load("seats", experiment.seat.kind)(experiment.seat.options),
+        referee=plugins.load("referees", experiment.referee.name)(experiment.referee.options),
+        backend=plugins.load("workspaces", experiment.workspace.backend)(),
+        providers={entry.name: plugins.load("models", entry.ways()[0].provider)() for entry in experiment.models},
+        policy=policy,
+        fence=render(policy, experiment.workspace.image),
+        decoding=Decoding(**{**experiment.seat.decoding.model_dump(), "stop": tuple(experiment.seat.decoding.stop)}),
+    )
+
+
+def _arm(entry: str | ArmEntry, origin: Origin) -> Arm:
+    if isinstance(entry, str):
+        arm: Arm = plugins.load("arms", entry)()
+        if arm.name != entry:
+            raise PluginError(f"arm {entry!r} calls itself {arm.name!r}: expected its registered name")
+        return arm
+    if entry.name in plugins.table("arms"):
+        raise ExperimentError(f"arm {entry.name!r}: the name is taken by a registered arm; choose another")
+    return TextArm(entry.name, origin.arm_text(entry))
+
+
+def model_spec(entry: ModelEntry) -> ModelSpec:
+    """The settled model of an entry, as its provider takes it."""
+    (way, *_rest) = entry.ways()
+    return ModelSpec(name=entry.name, **way.model_dump())
+
+
+def rate_table(entry: ModelEntry) -> RateTable | None:
+    """The entry's rate card, or None."""
+    return None if entry.rates is None else RateTable(**entry.rates.model_dump())

@@ -1,0 +1,75 @@
+"""The plan minus the record: which cells are still to be played, and what a process that died left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.outcome import CellOutcome, outcome_from_json
+from harness.record import Entry
+from harness.registration import Registration
+from harness.values import CellKey
+
+__all__ = ["Progress", "remaining"]
+
+
+@dataclass
+class Progress:
+    """
+    What a record says so far. `tries` are the outcomes of each cell, in order; `started` the attempts that have no
+    outcome yet: after a start, those of a process that died. `fences` and `controls` are the bodies of the last such
+    entries (controls by task).
+    """
+
+    tries: dict[CellKey, list[CellOutcome]] = field(default_factory=dict)
+    started: dict[CellKey, int] = field(default_factory=dict)
+    fences: dict[str, Any] | None = None
+    controls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sessions: int = 0
+    closed: bool = False
+
+    @classmethod
+    def read(cls, entries: Iterable[Entry]) -> Progress:
+        """Fold a record's entries, in their order. O(entries)."""
+        progress = cls()
+        for entry in entries:
+            progress.add(entry.kind, entry.body)
+        return progress
+
+    def add(self, kind: str, body: Any) -> None:
+        """Fold one entry."""
+        match kind:
+            case "cell.started":
+                self.started[CellKey(**body["cell"])] = body["attempt"]
+            case "cell.ended":
+                outcome = outcome_from_json(body)
+                self.tries.setdefault(outcome.cell, []).append(outcome)
+                self.started.pop(outcome.cell, None)
+            case "fence.probed":
+                self.fences = body
+            case "control.judged":
+                self.controls[body["task"]] = body
+            case "session.started":
+                self.sessions += 1
+            case _:
+                pass
+        self.closed = kind == "session.closed"
+
+    def outcomes(self) -> list[CellOutcome]:
+        """Every try, cell by cell."""
+        return [outcome for tries in self.tries.values() for outcome in tries]
+
+    def final(self, cell: CellKey) -> CellOutcome | None:
+        """The outcome that a cell is done with, if it is."""
+        return next((outcome for outcome in self.tries.get(cell, ()) if outcome.is_final), None)
+
+    def next_attempt(self, cell: CellKey) -> int:
+        """The number of the next try of a cell, from 1."""
+        done = max((outcome.attempt for outcome in self.tries.get(cell, ())), default=0)
+        return max(done, self.started.get(cell, 0)) + 1
+
+
+def remaining(registration: Registration, progress: Progress) -> Sequence[CellKey]:
+    """The declared cells without a final outcome, in the order of the plan."""
+    return [cell for cell in registration.cells if progress.final(cell) is None]

@@ -1,0 +1,118 @@
+"""Probe tables outside of a run: for somebody who looks at a fence, and for an auditor who replays one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fences.gate import refusals
+from fences.policy import FencePolicy
+from fences.receipt import Receipt, registered_probes, take_receipt
+from fences.rendering import check_requires, render
+from fences.replay import compare_rows
+from fences.rows import ProbeRow, rows_from_json
+from fences.table import probe_all
+from harness import plugins
+from harness.clock import fresh_token
+from harness.errors import GateRefused, ImageError, UsageError, WorkspaceError
+from harness.experiment import Experiment, load_experiment
+from harness.ports import WorkspaceBackend
+from harness.record import Entry, read_entries
+from harness.registration import load_registration
+from harness.views import Fence
+
+__all__ = ["Probing", "probing", "replay_table", "take_table"]
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probing:
+    """What is probed."""
+
+    policy: FencePolicy
+    fence: Fence
+    backend: WorkspaceBackend
+    image: str
+
+
+async def probing(experiment: Path | None, *, backend: str, image: str) -> Probing:
+    """The fence of an experiment file, or the default one; `auto` takes the first backend that can be used."""
+    if experiment is None:
+        policy = FencePolicy()
+    else:
+        file = load_experiment(experiment)
+        policy = _policy(file)
+        image = file.workspace.image
+        backend = file.workspace.backend if backend == "auto" else backend
+    chosen = await _backend(backend, image)
+    return Probing(policy=policy, fence=render(policy, image), backend=chosen, image=image)
+
+
+def _policy(experiment: Experiment) -> FencePolicy:
+    return FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump())
+
+
+async def _backend(name: str, image: str) -> WorkspaceBackend:
+    reasons = []
+    for candidate in ("docker", "bubblewrap") if name == "auto" else (name,):
+        backend: WorkspaceBackend = plugins.load("workspaces", candidate)()
+        try:
+            await backend.engine()
+            await backend.image_digest(image)
+        except (WorkspaceError, ImageError) as error:
+            reasons.append(f"{candidate}: {error}")
+            continue
+        return backend
+    raise UsageError("no workspace backend can be used:\n  " + "\n  ".join(reasons))
+
+
+async def take_table(what: Probing, *, say: Say) -> tuple[tuple[ProbeRow, ...], tuple[str, ...], Receipt]:
+    """The whole table, every reason why a gate would refuse it, and the receipt it was taken for."""
+    faults: tuple[str, ...] = ()
+    try:
+        check_requires(what.policy, await what.backend.guarantees())
+    except GateRefused as refusal:
+        faults = (refusal.detail,)
+    receipt = await take_receipt(what.backend, what.policy, what.image)
+
+    def show(row: ProbeRow) -> None:
+        say(f"probe {row.probe}: {row.finding_up} up, {row.finding_down or 'not measured'} down")
+
+    rows = await probe_all(what.backend, what.policy, what.image, run=f"probe-{fresh_token(6)}", progress=show)
+    names = [probe.name for probe in registered_probes()]
+    now = await take_receipt(what.backend, what.policy, what.image)
+    return rows, (*faults, *refusals(rows, what.policy, probes=names, taken_for=receipt, now=now)), receipt
+
+
+async def replay_table(folder: Path, *, say: Say) -> dict[str, Any]:
+    """Take the table of a run's own fence again and compare it with the last recorded one."""
+    experiment = Experiment.model_validate(dict(load_registration(folder).experiment))
+    recorded = _recorded(folder)
+    image = experiment.workspace.image
+    policy = _policy(experiment)
+    backend = await _backend(experiment.workspace.backend, image)
+    what = Probing(policy=policy, fence=render(policy, image), backend=backend, image=image)
+    rows, _faults, receipt = await take_table(what, say=say)
+    before = Receipt(**recorded.body["receipt"])
+    differences = compare_rows(rows_from_json(recorded.body["rows"]), rows)
+    return {
+        "entry": recorded.seq + 1,
+        "rows": len(rows),
+        "receipt_differences": list(receipt.differences(before)),
+        "differences": [str(difference) for difference in differences],
+        "identical": not differences and receipt == before,
+    }
+
+
+def _recorded(folder: Path) -> Entry:
+    found = None
+    path = folder / "record.jsonl"
+    for entry in read_entries(path) if path.exists() else ():
+        if entry.kind == "fence.probed":
+            found = entry
+    if found is None:
+        raise UsageError(f"{folder} has no recorded probe table: it was never run")
+    return found

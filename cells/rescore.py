@@ -1,0 +1,115 @@
+"""Judging a run's recorded exhibits again, with no call of any model, and comparing verdict by verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from cells.cell import judge
+from cells.freeze import reopen_for_judging
+from cells.house import House
+from cells.plan import Progress
+from harness.clock import Clock
+from harness.errors import Blamed
+from harness.outcome import CellOutcome
+from harness.record import Record, read_entries
+from harness.tree import Exhibit
+from harness.values import Verdict
+
+__all__ = ["Rescored", "rescore"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rescored:
+    """One outcome judged again: `now` is None when the referee could not work, and `why` says what differs."""
+
+    cell: str
+    attempt: int
+    recorded: str
+    now: str | None
+    identical: bool
+    why: str
+
+
+async def rescore(folder: Path, *, clock: Clock, keep: bool, seen: Callable[[Rescored], None]) -> list[Rescored]:
+    """
+    Judge every recorded exhibit again in the run's own sealed workspaces.
+
+    With `keep` the comparison becomes an entry of the record. Raises `DriftError` when what judges (referee, suite,
+    image, walls) is not what was frozen: then equal verdicts would prove nothing.
+    """
+    frozen = await reopen_for_judging(folder, clock=clock)
+    house = House.of(frozen, clock=clock)
+    await frozen.parts.backend.reap()
+    progress = Progress.read(read_entries(folder / "record.jsonl"))
+    judged = [outcome for outcome in progress.outcomes() if (outcome.verdict or outcome.would_be) and outcome.exhibit]
+    rows: dict[int, Rescored] = {}
+    limiter = anyio.CapacityLimiter(house.parts.experiment.concurrency)
+
+    async def again(index: int, outcome: CellOutcome) -> None:
+        async with limiter:
+            rows[index] = await _judge_again(house, outcome)
+        seen(rows[index])
+
+    async with anyio.create_task_group() as tasks:
+        for index, outcome in enumerate(judged):
+            tasks.start_soon(again, index, outcome)
+    found = [rows[index] for index in sorted(rows)]
+    if keep:
+        with Record(folder, registration_digest=frozen.registration.digest, clock=clock) as record:
+            record.append("run.rescored", summary(found))
+    return found
+
+
+def summary(rows: list[Rescored]) -> dict[str, Any]:
+    """The comparison as JSON data: counts, and every row that differs."""
+    differing = [row for row in rows if not row.identical]
+    return {
+        "judged": len(rows),
+        "identical": len(rows) - len(differing),
+        "differing": [
+            {"cell": row.cell, "attempt": row.attempt, "recorded": row.recorded, "now": row.now, "why": row.why}
+            for row in differing
+        ],
+    }
+
+
+async def _judge_again(house: House, outcome: CellOutcome) -> Rescored:
+    before = outcome.verdict or outcome.would_be
+    assert before is not None
+    assert outcome.exhibit is not None
+    exhibit = Exhibit(tree=await anyio.to_thread.run_sync(house.store.get_tree, outcome.exhibit))
+    try:
+        now: Verdict | None = await judge(house, outcome.cell, exhibit)
+        why = "" if now is not None and now.same_as(before) else _difference(before, now)
+    except Blamed as error:
+        now, why = None, f"not judged: {error.cause}: {error}"
+    return Rescored(
+        cell=str(outcome.cell),
+        attempt=outcome.attempt,
+        recorded=before.reading,
+        now=None if now is None else now.reading,
+        identical=now is not None and now.same_as(before),
+        why=why,
+    )
+
+
+def _difference(before: Verdict, now: Verdict | None) -> str:
+    assert now is not None
+    parts = [
+        f"{name} {was!r} -> {is_now!r}"
+        for name, was, is_now in (
+            ("reading", before.reading, now.reading),
+            ("standing", before.standing, now.standing),
+            ("code", before.evidence.code[:12], now.evidence.code[:12]),
+            ("suite", before.evidence.suite[:12], now.evidence.suite[:12]),
+        )
+        if was != is_now
+    ]
+    if before.tiers != now.tiers:
+        parts.append(f"tiers {[tier.reading for tier in before.tiers]} -> {[tier.reading for tier in now.tiers]}")
+    return "; ".join(parts)

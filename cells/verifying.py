@@ -1,0 +1,112 @@
+"""Verification of a whole run folder, as an auditor sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import IntegrityError
+from harness.record import Head
+from harness.registration import load_registration
+from harness.verify import ChainReading, Problem, verify_chain, verify_files
+
+__all__ = ["RunReading", "verify_run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReading:
+    """What a run folder's files say. `ok` means that nothing was found wrong with them."""
+
+    folder: Path
+    registration: str | None
+    chain: ChainReading
+    looked_at: dict[str, int]
+    problems: tuple[Problem, ...]
+    witness: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether no problem was found."""
+        return not self.problems
+
+    def lines(self) -> Iterator[str]:
+        """The reading for a person."""
+        yield f"{'ok' if self.ok else 'FAILED'}: {self.folder}"
+        yield f"  registration: {self.registration or 'damaged'}"
+        yield f"  record: {self.chain.entries} entries, head {self.chain.head or 'none'}"
+        yield f"  end: {self.chain.completeness} ({self.witness})"
+        yield f"  session: {self._session()}"
+        yield "  looked at: " + (", ".join(f"{count} {name}" for name, count in self.looked_at.items()) or "no files")
+        for problem in self.problems:
+            yield f"  problem at {problem.where}: {problem.what}"
+
+    def _session(self) -> str:
+        if self.chain.closed:
+            return "closed"
+        torn = ", its last line is torn" if self.chain.torn else ""
+        return f"not closed{torn}: it is running, or its process died"
+
+    def to_json(self) -> dict[str, Any]:
+        """The reading for a script."""
+        return {
+            "ok": self.ok,
+            "folder": str(self.folder),
+            "registration": self.registration,
+            "entries": self.chain.entries,
+            "head": str(self.chain.head) if self.chain.head else None,
+            "complete": self.chain.complete,
+            "completeness": self.chain.completeness,
+            "witness": self.witness,
+            "closed": self.chain.closed,
+            "torn": self.chain.torn,
+            "looked_at": self.looked_at,
+            "problems": [asdict(problem) for problem in self.problems],
+        }
+
+
+def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
+    """
+    Check everything in a run folder against everything else in it, and the record's end against `witness`.
+
+    Without a witness the run's own `head` file stands in: it shows an accident or a careless cut, but whoever cut the
+    record could have rewritten it too, and the reading says so.
+    """
+    problems: list[Problem] = []
+    try:
+        registration = load_registration(folder)
+        identity, genesis = registration.id, registration.digest
+    except IntegrityError as error:
+        problems.append(Problem(where="registration.json", what=str(error)))
+        identity, genesis = None, ""
+    said, local = "head given from outside", None
+    if witness is None:
+        local = _local_head(folder, problems)
+        said = "by the run's own head file, which is no outside witness" if local else "no head to hold it against"
+    chain, named = verify_chain(folder / "record.jsonl", genesis=genesis, witness=witness or local)
+    if local is not None and chain.complete:
+        chain.complete, chain.completeness = (
+            None,
+            "prefix intact, completeness unknown; it ends where its own head file says",
+        )
+    bad, looked_at = verify_files(folder, named)
+    return RunReading(
+        folder=folder,
+        registration=identity,
+        chain=chain,
+        looked_at=looked_at,
+        problems=(*problems, *chain.problems, *bad),
+        witness=said,
+    )
+
+
+def _local_head(folder: Path, problems: list[Problem]) -> Head | None:
+    path = folder / "head"
+    if not path.exists():
+        return None
+    try:
+        return Head.parse(path.read_text("ascii"))
+    except ValueError as error:
+        problems.append(Problem(where="head", what=str(error)))
+        return None
