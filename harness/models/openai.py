@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from harness import environment
 from harness.clock import Clock, SystemClock
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIOptions", "OpenAIProvider"]
 
 KEYLESS = "none"
-OWN_KEYS = frozenset({"model", "messages", "tools", "temperature", "top_p", "seed", "stop", "stream", "n"})
+OWN_KEYS = frozenset(
+    {"model", "messages", "tools", "temperature", "top_p", "seed", "stop", "stream", "n"}
+    | {"max_tokens", "max_completion_tokens"}
+)
 BUSY = frozenset({408, 409, 425, 429})
 
 
@@ -38,6 +41,13 @@ class OpenAIOptions(Options):
 
     extra: dict[str, Any] = Field(default_factory=dict)
     """Further keys of the request's body, as the server documents them."""
+
+    @field_validator("extra")
+    @classmethod
+    def _adds_only(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if taken := OWN_KEYS & value.keys():
+            raise ValueError(f"`extra` sets {sorted(taken)}, which the request itself sets")
+        return value
 
 
 class OpenAIProvider:
@@ -69,8 +79,6 @@ class OpenAIProvider:
     async def open(self, spec: ModelSpec) -> AsyncIterator[Model]:
         """A model that sends each request once: nothing is retried behind the meter's back."""
         options = read_options(OpenAIOptions, spec)
-        if taken := (OWN_KEYS | {"max_tokens", "max_completion_tokens"}) & options.extra.keys():
-            raise ExperimentError(f"model {spec.name!r}: `extra` sets {sorted(taken)}, which the request itself sets")
         async with _client(spec, options) as (client, key):
             yield _OpenAIModel(spec, options, client, key, clock=self._clock)
 

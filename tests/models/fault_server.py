@@ -125,6 +125,7 @@ class FaultServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else each answer waits for an acknowledgement
 
             def log_message(self, *_: Any) -> None:
                 """Says nothing on the terminal."""
