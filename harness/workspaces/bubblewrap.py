@@ -174,4 +174,4 @@ class BubblewrapBackend:
         return SEAT if is_root() else None
 
     def _seccomp(self, walls: Walls) -> bytes | None:
-        return None if walls.keep_capabilities else _filter()
+        return None if walls.open_kernel else _filter()

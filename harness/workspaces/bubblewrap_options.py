@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from harness.errors import FenceError, ImageError
@@ -36,6 +36,7 @@ MASKED = (
     "vmstat", "zoneinfo",
 )  # fmt: skip
 
+_MADE = frozenset({"/workspace", "/tmp", "/dev", "/proc"})  # noqa: S108  # mount points in the workspace
 _HOST_LINKS = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 _ETC = {
     "passwd": f"root:x:0:0:root:/:/bin/sh\nkeeper:x:{KEEPER}:{KEEPER}::/:/bin/false\n"
@@ -122,7 +123,7 @@ def _namespaces(walls: Walls) -> Iterator[str]:
     yield from ("--uid", user, "--gid", user)
     if walls.keep_capabilities:
         yield from ("--cap-add", "ALL")
-    else:
+    elif not walls.open_kernel:
         yield "--disable-userns"
     yield from ("--new-session", "--die-with-parent")
 
@@ -139,11 +140,22 @@ def _root(walls: Walls, root: Root) -> Iterator[Option]:
         for name, text in _ETC.items():
             yield from ("--perms", "0444", "--file", SmallFile(data=text.encode()), f"/etc/{name}")
     else:
-        for entry in sorted(root.folder.iterdir()):
-            if entry.is_symlink():
-                yield from ("--symlink", str(entry.readlink()), f"/{entry.name}")
-            elif entry.is_dir() and entry.name not in {"workspace", "tmp", "dev", "proc"}:
-                yield from ("--ro-bind", str(entry), f"/{entry.name}")
+        yield from _entries(root.folder, PurePosixPath("/"), [PurePosixPath(mount.target) for mount in walls.mounts])
+
+
+def _entries(folder: Path, below: PurePosixPath, targets: Sequence[PurePosixPath]) -> Iterator[str]:
+    """A folder of the image, put together anew so that mount points can be made in it and in those above a target."""
+    for entry in sorted(folder.iterdir()):
+        place = below / entry.name
+        if entry.is_symlink():
+            yield from ("--symlink", str(entry.readlink()), str(place))
+        elif str(place) in _MADE:
+            continue
+        elif entry.is_dir() and any(place in target.parents for target in targets):
+            yield from ("--perms", "0755", "--dir", str(place))
+            yield from _entries(entry, place, targets)
+        else:
+            yield from ("--ro-bind", str(entry), str(place))
 
 
 def _links(folder: Path, names: Sequence[str]) -> Iterator[str]:
@@ -160,7 +172,7 @@ def _kernel_files(walls: Walls) -> Iterator[str]:
         yield from ("--ro-bind", "/proc", "/proc")
     else:
         yield from ("--proc", "/proc")
-        for name in MASKED:
+        for name in () if walls.open_kernel else MASKED:
             if Path("/proc", name).exists():
                 yield from ("--ro-bind", "/dev/null", f"/proc/{name}")
     yield from ("--dev", "/dev")

@@ -13,6 +13,7 @@ from anyio.abc import ByteStream
 from harness.clock import Clock, fresh_token
 from harness.errors import WorkspaceError
 from harness.walls import ExecResult, Walls
+from harness.workspaces.bubblewrap_facts import LOOK, facts_of, own_namespaces
 from harness.workspaces.bubblewrap_folder import Room
 from harness.workspaces.bubblewrap_options import Root, base_environment, bwrap_options, launcher, marker
 from harness.workspaces.bubblewrap_run import KILL_DEADLINE_S, Command, Execution, Pipe, start
@@ -83,6 +84,7 @@ class BubblewrapWorkspace:
         self._opened = clock.monotonic()
         self._alive: set[Execution] = set()
         self._closed = False
+        self._seen: Mapping[str, Any] | None = None
         self._counts = {"executions": 0, "timed_out": 0, "processes_left": 0}
 
     async def exec(
@@ -164,12 +166,20 @@ class BubblewrapWorkspace:
 
     async def facts(self) -> Mapping[str, Any]:
         """
-        What was observed: executions, how many met their time limit, processes that outlived a kill, and the bytes and
-        inodes in `/workspace` (None where they can't be told).
+        What the kernel says of a program in this workspace, and what was observed so far: executions, how many met
+        their time limit, processes that outlived a kill, bytes and inodes in `/workspace` (None where not told).
         """
+        if self._seen is None:
+            looked = await self.exec(LOOK, cwd="/")
+            try:
+                outside = await anyio.to_thread.run_sync(own_namespaces)
+                self._seen = facts_of(looked.stdout.decode(errors="replace"), self._walls, outside)
+            except (ValueError, KeyError) as error:
+                raise WorkspaceError(f"what is running in {self.name} can't be looked at: {error}") from error
         used = await anyio.to_thread.run_sync(self._room.used)
         return {
             "backend": "bubblewrap",
+            **self._seen,
             **self._counts,
             "workspace_bytes": None if used is None else used[0],
             "workspace_inodes": None if used is None else used[1],
