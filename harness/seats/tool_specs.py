@@ -104,6 +104,8 @@ def check_arguments(name: str, given: object) -> dict[str, Any]:
     The arguments of the tool `name` with its defaults, or `ValueError` with a sentence fit for the model: arguments
     may be anything that JSON can say, and what JSON can't.
     """
+    if given is None:
+        raise ValueError(f"the arguments of {name} did not parse: expected one JSON object")
     if not isinstance(given, Mapping):
         # The caller answers the model whatever was wrong, so all of it comes as one kind of error.
         raise ValueError(  # noqa: TRY004
