@@ -131,15 +131,17 @@ def _from_hub(wanted: Entry, final: Path, tell: Progress) -> Path:
         raise _NotThereError('model hub: needs httpx (pip install "proctor[ollama]")') from error
     part = final.with_suffix(".part")
     have = part.stat().st_size if part.exists() else 0
-    headers = {"Range": f"bytes={have}-"} if 0 < have < wanted.bytes else {}
+    headers = {"Accept-Encoding": "identity"}
+    if 0 < have < wanted.bytes:
+        headers["Range"] = f"bytes={have}-"
     try:
         with httpx.stream("GET", address, headers=headers, follow_redirects=True, timeout=QUIET_S) as response:
             if response.status_code == RANGE_NOT_SATISFIABLE:
                 part.unlink()
             response.raise_for_status()
-            resumed = response.status_code == PARTIAL_CONTENT and bool(headers)
+            resumed = response.status_code == PARTIAL_CONTENT and "Range" in headers
             with part.open("ab" if resumed else "wb") as target:
-                _save(response.iter_bytes(BLOCK), target, wanted, have if resumed else 0, tell)
+                _save(response.iter_bytes(), target, wanted, have if resumed else 0, tell)
     except httpx.HTTPError as error:
         raise _NotThereError(f"model hub: {type(error).__name__}: {error}") from error
     return part

@@ -166,7 +166,10 @@ async def _client(spec: ModelSpec, options: OpenAIOptions) -> AsyncIterator[tupl
     # An organisation or project set for the client's own API is nobody else's business.
     withheld: dict[str, Any] = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
     transport = openai.DefaultAsyncHttpxClient(
-        trust_env=address is None or not is_loopback(address), follow_redirects=False
+        # Plain HTTP has no certificate to check, and to load those takes longer than many an answer.
+        verify=address is None or not address.startswith("http://"),
+        trust_env=address is None or not is_loopback(address),
+        follow_redirects=False,
     )
     async with openai.AsyncOpenAI(
         api_key=key or KEYLESS,
