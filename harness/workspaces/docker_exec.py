@@ -24,6 +24,11 @@ _KILL_DEADLINE_S = 20.0
 _LINGER_S = 0.005
 _LINGER_MOST_S = 0.1
 _NOTE_CHARS = 400
+_KILLED = 137
+
+_ENTER = 'cd -- "$1" || exit 126; unset OLDPWD; shift; exec "$@"'
+"""Goes to the working folder in the container and not by the engine's hand: a folder that a seat has removed, or a
+program that isn't there, is the program's own failure and none of the workspace."""
 
 _KILL_ALL = "n=0; while [ $n -lt 100 ] && kill -KILL -1 2>/dev/null; do n=$((n+1)); done"
 """Kills everything of the calling user but the caller, until nothing is left: a fork bomb may outrun it once."""
@@ -126,10 +131,10 @@ async def _create(container: Container, program: Program, *, stdin: bool) -> str
     made = await container.engine.call(
         lambda api: api.exec_create(
             container.id,
-            list(program.argv),
+            ["/bin/sh", "-c", _ENTER, "sh", program.cwd, *program.argv],
             stdin=stdin,
             user=container.user,
-            workdir=program.cwd,
+            workdir="/",
             environment=dict(program.env),
         )
     )
@@ -202,7 +207,8 @@ def _result(
     return ExecResult(
         stdout=bytes(stdout.kept),
         stderr=bytes(stderr.kept),
-        status=int(state["ExitCode"]),
+        # What a killed program ended with says nothing about it.
+        status=None if timed_out else int(state["ExitCode"]),
         seconds=seconds,
         timed_out=timed_out,
         stdout_cut=stdout.cut,
@@ -220,7 +226,9 @@ async def kill_everything(container: Container) -> None:
         try:
             # In a process tree shared with the host, "everything of this user" would be far more than the container's.
             script = _KILL_ALL if not container.host_pids else await _kill_listed(container)
-            await _kill(container, script)
+            # The killer may be killed itself, by another one at the same time: then it is done over.
+            while await _kill(container, script) == _KILLED:  # noqa: ASYNC110 - each turn is a program of its own
+                await anyio.sleep(_LINGER_S)
         except WorkspaceError:
             if await _is_running(container):
                 raise
@@ -228,13 +236,13 @@ async def kill_everything(container: Container) -> None:
     raise WorkspaceError(f"the seat's processes could not be killed within {_KILL_DEADLINE_S:.0f} s")
 
 
-async def _kill(container: Container, script: str) -> None:
+async def _kill(container: Container, script: str) -> int:
     running = _Running(id=await _create(container, Program(argv=["/bin/sh", "-c", script]), stdin=False))
     async with container.engine.attach(running.id) as stream:
         framed = Frames(stream)
         while await framed.next() is not None:
             """It has nothing to say."""
-    await _ended(container.engine, running)
+    return int((await _ended(container.engine, running))["ExitCode"])
 
 
 async def _kill_listed(container: Container) -> str:

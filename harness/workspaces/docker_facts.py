@@ -75,17 +75,16 @@ def engine_guarantees(version: Mapping[str, Any], info: Mapping[str, Any]) -> Ma
 
     names = " ".join(info.get("SecurityOptions") or [])
     linux = None if version.get("Os") == "linux" else f"the engine runs on {version.get('Os')!r}: expected linux"
+    always = (
+        "network", "processes", "root_read_only", "capabilities", "new_privileges", "environment", "file_bytes",
+        "open_files", "workspace_bytes", "workspace_inodes", "tmp_bytes", "tmp_inodes",
+    )  # fmt: skip
     return {
-        "network": linux,
-        "read_only_root": linux,
-        "privileges": linux,
-        "kill": linux,
+        **dict.fromkeys(always, linux),
         "system_calls": None if "seccomp" in names else "this engine has no filter of system calls (seccomp)",
-        "processes": counted("PidsLimit", "the number of processes"),
+        "pids": counted("PidsLimit", "the number of processes"),
+        "memory_process": counted("MemoryLimit", "memory"),
         "memory_total": counted("MemoryLimit", "memory"),
         "swap": counted("SwapLimit", "swap"),
         "cpu": counted("CpuCfsQuota", "CPU time"),
-        "workspace_bytes": linux,
-        "workspace_inodes": linux,
-        "file_bytes": linux,
     }

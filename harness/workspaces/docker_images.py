@@ -43,7 +43,7 @@ async def engine_image(engine: Engine, store: ImageStore, name: str) -> EngineIm
         except NotFoundError:
             raise ImageError(
                 f"there is no image {name!r}, neither in {store.folder} nor in the container engine. In the store: "
-                f"{', '.join(store.names()) or 'none'}. Build it with `proctor image build {name}`."
+                f"{', '.join(store.names()) or 'none'}. Build it with `proctor image build --name {name}`."
             ) from None
     try:
         found = EngineImage(await engine.call(lambda api: api.inspect_image(stored.engine_id)))

@@ -64,7 +64,7 @@ def create_options(walls: Walls) -> dict[str, Any]:
 
 
 def _environment(walls: Walls) -> list[str]:
-    own = {"HOME": "/workspace", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}  # noqa: S108 - the container's, made anew each time
+    own = {"HOME": "/workspace", "LANG": "C.UTF-8"}
     return [f"{name}={value}" for name, value in sorted({**own, **walls.environment}.items())]
 
 

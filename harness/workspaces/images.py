@@ -112,7 +112,7 @@ class ImageStore:
             return StoredImage(**json.loads(path.read_bytes()))
         except FileNotFoundError:
             raise ImageError(
-                f"{unknown_name('image', name, self.names())} Build it with `proctor image build {name}`."
+                f"{unknown_name('image', name, self.names())} Build it with `proctor image build --name {name}`."
             ) from None
         except (TypeError, ValueError) as error:
             raise IntegrityError(f"{path} is not an image's description: {error}") from error
@@ -132,7 +132,9 @@ class ImageStore:
         """The tar of the image's layer. Raises `ImageError` when the file is gone."""
         path = self.folder / "layers" / f"{image.layer}.tar"
         if not path.is_file():
-            raise ImageError(f"image {image.name!r} has lost its layer {path}: run `proctor image build {image.name}`")
+            raise ImageError(
+                f"image {image.name!r} has lost its layer {path}: run `proctor image build --name {image.name}`"
+            )
         return path
 
     def rootfs(self, name: str) -> Path:
