@@ -18,7 +18,7 @@ from harness.walls import Caps
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
-__all__ = ["MUST_WORK", "PROBE_PREFIX", "SCRATCH", "UNREACHING", "FencePolicy"]
+__all__ = ["MUST_WORK", "PROBE_PREFIX", "SCRATCH", "SECRET_LIKE", "UNREACHING", "FencePolicy"]
 
 SCRATCH = "/tmp"  # noqa: S108 - a path inside the workspace, where each has a /tmp of its own
 """The only other place, beside the workspace's own folder, that the walls leave writable."""
@@ -32,9 +32,9 @@ MUST_WORK = ("write-workspace", "read-task", "run-python3", "tools")
 UNREACHING = frozenset({"submit"})
 """Tools that reach no file, process or address, so that nothing has to vouch for them."""
 
-_SECRET = re.compile(
-    r"(?:^|_)(?:key|keys|token|secret|secrets|password|passwd|credential|credentials|auth)(?:_|$)", re.IGNORECASE
-)
+SECRET_LIKE = r"(?:^|_)(?:key|keys|token|secret|secrets|password|passwd|credential|credentials|auth)(?:_|$)"  # noqa: S105 - a pattern
+"""A pattern for names of variables that sound like a secret, to be searched without regard to case."""
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 
@@ -211,7 +211,7 @@ def _check_environment(environment: Mapping[str, str]) -> None:
             raise ExperimentError(
                 f"fence.environment holds {name!r}: expected a variable's name and a text without NUL"
             )
-        if _SECRET.search(name):
+        if re.search(SECRET_LIKE, name, re.IGNORECASE):
             raise ExperimentError(
                 f"fence.environment holds {name!r}, which sounds like a secret: nothing secret goes into a workspace"
             )

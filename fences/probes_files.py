@@ -169,6 +169,7 @@ class MountsProbe(ProgramProbe):
 own = ("/proc", "/sys", "/dev")
 private = ("/tmp", "/dev/shm")
 image = ("/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
+engine = ("/sbin/docker-init", "/usr/sbin/docker-init", "/dev/init")
 etc = ("/etc/alternatives", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/etc/group")
 with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
     for line in lines:
@@ -180,7 +181,7 @@ with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
             wrong = False
         elif place in private:
             wrong = kind != "tmpfs"
-        elif place in image or place in etc:
+        elif place in image + engine + etc:
             wrong = "ro" not in options.split(",")
         else:
             wrong = not inside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fences.classifier import ABSENT
+from fences.policy import SECRET_LIKE
 from fences.programs import ProgramProbe
 from fences.weakenings import HOST_PIDS, NEW_PRIVILEGES, UNCONFINED, walls_changed
 from harness.views import Fence, Finding, Site
@@ -31,6 +32,9 @@ class HostEnvironmentProbe(ProgramProbe):
     A decoy variable that stands in the harness's own environment while probes run, where keys stand. It is looked for
     in the program's own environment and in that of every process it can see: a sandbox's first process often keeps what
     it was started with.
+
+    A variable whose name sounds like a secret is a breach too. GPG_KEY alone is let be: widely used images of Python
+    keep the public fingerprint of a release manager there.
     """
 
     name = "host-environment"
@@ -38,18 +42,22 @@ class HostEnvironmentProbe(ProgramProbe):
     places = ("variable",)
     canary = "variable"
     body = """
+import re
 name = args["variable"].encode() + b"="
 def look(path):
     for item in read(path).split(b"\\0"):
         if item.startswith(name):
             return item
     return {"signature": "NOTHING"}
+for variable in sorted(os.environ):
+    if variable != "GPG_KEY" and re.search(SECRET_LIKE, variable, re.IGNORECASE):
+        tries.append({"what": variable, "fact": "a variable that sounds like a secret"})
 own = os.environb.get(name[:-1])
 attempt("own", lambda: own if own is not None else {"signature": "NOTHING"})
 for pid in ["1"] + sorted(item for item in os.listdir("/proc") if item.isdigit() and item != "1"):
     what = "/proc/1/environ" if pid == "1" else "others"
     attempt(what, lambda: look("/proc/" + pid + "/environ"))
-"""
+""".replace("SECRET_LIKE", repr(SECRET_LIKE))
 
     def weaken(self, fence: Fence, site: Site) -> Fence:
         """The variable handed over, as a careless pass-through would."""

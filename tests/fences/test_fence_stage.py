@@ -1,0 +1,152 @@
+"""The stage sets real decoys out, each answers the host with its canary, and nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+from fake_workspace import FakeWorkspace, ran
+
+from fences.stage import set_the_stage
+from fences.witnesses import ask, dns_query, vouch
+from harness import environment
+from harness.errors import WorkspaceError
+from harness.views import Site
+
+ANSWERING = {
+    "loopback": "loopback",
+    "dns": "dns",
+    "abstract": "abstract",
+    "engine-socket": "engine-socket",
+    "host-file": "host-file",
+    "sealed-file": "sealed-file",
+    "sealed-solution": "sealed-file",
+    "neighbour-file": "neighbour-file",
+}
+
+
+def processes_with(text):
+    """The command lines of this host's processes that hold `text`."""
+    lines = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                lines.append((folder / "cmdline").read_bytes())
+            except OSError:
+                continue
+    return [line for line in lines if text.encode() in line]
+
+
+@pytest.mark.anyio
+async def test_every_decoy_answers_the_host():
+    """Each listener and file hands its own canary to the host, and the canaries differ."""
+    async with set_the_stage() as site:
+        for place, canary in ANSWERING.items():
+            assert await vouch(site, (place,), canary) is None, place
+        for place in ("address", "loopback6", "dns-address"):
+            if place in site.places:
+                assert await vouch(site, (place,), "dns" if place == "dns-address" else place) is None, place
+        assert len(set(site.canaries.values())) == len(site.canaries)
+        assert not set(site.canaries.values()) & set(site.places.values())
+
+
+@pytest.mark.anyio
+async def test_the_environment_and_the_process_list_hold_decoys():
+    """While the stage stands, the harness's environment has the decoy variable, and a host process the marker."""
+    async with set_the_stage() as site:
+        marked = processes_with(site.places["marker"])
+        assert any(site.canaries["process"].encode() in line for line in marked)
+        assert os.environ[site.places["variable"]] == site.canaries["variable"]
+
+
+@pytest.mark.anyio
+async def test_nothing_is_left():
+    """After the stage its folder, listeners, process and variable are gone."""
+    async with set_the_stage() as site:
+        pass
+    assert not await anyio.Path(site.places["home"]).exists()
+    assert site.places["variable"] not in os.environ
+    assert processes_with(site.places["marker"]) == []
+    for place in ("loopback", "abstract", "engine-socket"):
+        with pytest.raises((ConnectionRefusedError, FileNotFoundError)):
+            await anyio.to_thread.run_sync(ask, site.places[place])
+
+
+@pytest.mark.anyio
+async def test_an_error_comes_out_as_it_is_and_nothing_is_left():
+    """What is raised on the stage comes up unwrapped, and the stage is cleared all the same."""
+    with pytest.raises(WorkspaceError, match=r"^down$"):
+        async with set_the_stage() as site:
+            raise WorkspaceError("down")
+    assert not await anyio.Path(site.places["home"]).exists()
+    assert site.places["variable"] not in os.environ
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_stage_is_cleared():
+    """Cancellation clears the stage too."""
+    with anyio.move_on_after(0.3):
+        async with set_the_stage() as site:
+            await anyio.sleep(30)
+    assert not await anyio.Path(site.places["home"]).exists()
+    assert processes_with(site.places["marker"]) == []
+
+
+@pytest.mark.anyio
+async def test_a_neighbour_writes_its_own_canary():
+    """The neighbour gets one more mount, and writes the canary itself; one that can't write stops the probing."""
+    from contextlib import asynccontextmanager
+
+    opened = []
+
+    def writes(status):
+        @asynccontextmanager
+        async def open_neighbour(mounts):
+            opened.append(mounts)
+            yield FakeWorkspace(programs={"python3": lambda call: asked.append(call) or ran(status=status)})
+
+        return open_neighbour
+
+    asked = []
+    async with set_the_stage(writes(0)) as site:
+        assert [mount.source for mount in opened[0]] == [site.places["neighbour-path"]]
+        assert asked[0].stdin.decode() == site.canaries["neighbour-file"]
+        assert site.canaries["neighbour-file"] not in " ".join(asked[0].argv)
+    with pytest.raises(WorkspaceError, match="neighbour"):
+        async with set_the_stage(writes(1)):
+            pass
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda place: (_ for _ in ()).throw(ConnectionRefusedError()), "down outside too"),
+        (lambda place: b"something else", "does not answer with its canary"),
+    ],
+)
+async def test_a_decoy_that_is_down_is_not_vouched_for(answer, said):
+    """A decoy that doesn't answer the host, or answers something else, can't be vouched for; nor can none at all."""
+    site = Site(canaries={"loopback": "c"}, places={"loopback": "tcp 127.0.0.1 1"})
+    assert said in await vouch(site, ("loopback",), "loopback", asking=answer)
+    assert "no decoy" in await vouch(site, ("loopback6",), "loopback", asking=answer)
+
+
+def test_the_query_is_one_question():
+    """The toy query asks one TXT question, so that any name server would take it for one."""
+    query = dns_query()
+    assert query[2:12] == bytes.fromhex("0100 0001 0000 0000 0000")
+    assert query[12:] == b"\x06canary\x07invalid\x00\x00\x10\x00\x01"
+
+
+def test_a_lent_variable_is_taken_back():
+    """A decoy variable stands for the block only, also when it fails, and never replaces a real one."""
+    with environment.lent("PROCTOR_TEST_DECOY", "x"):
+        assert os.environ["PROCTOR_TEST_DECOY"] == "x"
+        with pytest.raises(ValueError, match="set already"), environment.lent("PROCTOR_TEST_DECOY", "y"):
+            pass
+    with pytest.raises(KeyError), environment.lent("PROCTOR_TEST_DECOY", "x"):
+        raise KeyError
+    assert "PROCTOR_TEST_DECOY" not in os.environ
