@@ -1,0 +1,59 @@
+"""The pages on arms say what is there, and the code in them runs."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from arms.check import check_arm
+from harness import plugins
+from harness.views import Previous, PublicReading, RoundView
+
+DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = (DOCS / "reference/arms.md").read_text(encoding="utf-8")
+HOW_TO = (DOCS / "how-to/register-an-arm.md").read_text(encoding="utf-8")
+
+
+def test_every_registered_arm_of_ours_is_told():
+    """A built-in arm that is not in the reference can't be chosen with open eyes."""
+    ours = [name for name, info in plugins.table("arms").items() if info.target.startswith("arms.")]
+    assert ours
+    assert not [name for name in ours if f"| `{name}` |" not in REFERENCE]
+
+
+def test_every_rule_of_the_check_is_told():
+    """The table of rules is the code's own, levels included."""
+    source = (DOCS.parent / "arms/check.py").read_text(encoding="utf-8")
+    used = set(re.findall(r"(?:_error\(|rule=)\"([\w-]+)\"", source))
+    told = set(re.findall(r"^\| `([\w-]+)` \| (?:error|warning|note) \|", REFERENCE, re.MULTILINE))
+    assert used == told
+
+
+def code(language):
+    """The code blocks of the how-to, indentation taken off."""
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", HOW_TO, re.MULTILINE | re.DOTALL)
+    return [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in found]
+
+
+def test_the_code_of_the_how_to_runs(tmp_path, monkeypatch):
+    """The example packet is a good arm, and the page's own test passes on it."""
+    (tmp_path / "my_arms").mkdir()
+    (tmp_path / "my_arms/__init__.py").write_text("", encoding="utf-8")
+    (tmp_path / "my_arms/test-first.md").write_text("Write a test first.\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = {}
+    for text in code("python"):
+        exec(compile(text, "register-an-arm.md", "exec"), names)  # noqa: S102 - the page's code is what is under test
+    names["test_no_error"]()
+    assert names["test_first"]().render(RoundView(instruction="Add.")) == "Write a test first.\n\nAdd."
+    packet = names["PacketCount"]()
+    reading = PublicReading(reading="FAIL", accepted=False, passed=1, total=3)
+    later = RoundView(instruction="Add.", round=2, rounds=2, previous=Previous(code="x", reading=reading))
+    assert packet.render(later) == "Add.\n\nAn earlier try passed 1 of 3 public tests. Try again."
+    assert [finding.level for finding in check_arm(packet)] == ["note"] * 4
+
+
+def test_the_tables_of_the_how_to_are_toml():
+    """Each TOML block parses, and registers in the right group."""
+    first, second = (tomllib.loads(text) for text in code("toml"))
+    assert first["arms"][2] == {"name": "test-first", "file": "arms/test-first.md"}
+    assert set(second["project"]["entry-points"]["proctor.arms"]) == {"test-first", "count"}
