@@ -27,12 +27,16 @@ from harness.workspaces.bubblewrap_folder import Room, clear, is_root, leftovers
 from harness.workspaces.bubblewrap_host import engine_facts, find_bwrap, host_digest
 from harness.workspaces.bubblewrap_options import HOST_IMAGE, Root, base_environment, bwrap_options, check_walls
 from harness.workspaces.bubblewrap_room import BubblewrapWorkspace
+from harness.workspaces.control_groups import groups_available
 from harness.workspaces.images import SEAT, ImageStore
 from harness.workspaces.seccomp import profile
 
 __all__ = ["BubblewrapBackend"]
 
-_PER_PROCESS = "without a control group of ours, bubblewrap limits each process by itself, and nothing limits their sum"
+_PER_PROCESS = (
+    "control groups can't be made here (that takes root and a writable /sys/fs/cgroup), so memory is limited for each "
+    "process by itself and nothing limits the sum"
+)
 _PLAIN_FOLDER = "without root, /workspace is a folder on the host's own file system: run as root to have it limited"
 
 
@@ -83,24 +87,22 @@ class BubblewrapBackend:
     async def guarantees(self) -> Mapping[str, str | None]:
         """What is enforced here (None), and why the rest is not."""
         folder = None if is_root() else _PLAIN_FOLDER
+        sums = None if await anyio.to_thread.run_sync(groups_available) else _PER_PROCESS
         calls = None if _filter() is not None else f"there is no system call filter for {platform.machine()}"
         return {
             "network": None,
-            "processes": None,
-            "root_read_only": None,
-            "capabilities": None,
-            "new_privileges": None,
-            "environment": None,
-            "pids": None,
-            "file_bytes": None,
-            "open_files": None,
-            "tmp_bytes": None,
-            "memory_process": None,
+            "read_only_root": None,
+            "privileges": None,
+            "kill": None,
             "system_calls": calls,
+            "processes": None,
+            "memory_total": sums,
+            "swap": sums,
+            "cpu": sums,
             "workspace_bytes": folder,
             "workspace_inodes": folder,
-            "memory_total": _PER_PROCESS,
-            "cpu": _PER_PROCESS,
+            "file_bytes": None,
+            "tmp_bytes": None,
             "tmp_inodes": "bubblewrap can't limit the number of files of a memory file system",
         }
 
@@ -120,8 +122,10 @@ class BubblewrapBackend:
                 "processes": walls.caps.pids,
                 "file_bytes": walls.caps.file_bytes,
                 "open_files": walls.caps.open_files,
-                "address_space_bytes": walls.caps.memory_bytes,
                 "core_bytes": 0,
+                "memory_bytes": walls.caps.memory_bytes,
+                "cpus": walls.caps.cpus,
+                "memory_and_cpus_of": "all processes together" if groups_available() else "each process",
             },
             "seccomp": None if filtered is None else digest_bytes(filtered),
             "user": SEAT,

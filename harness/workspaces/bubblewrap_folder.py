@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.errors import WorkspaceError
 from harness.walls import Caps
+from harness.workspaces.control_groups import Groups, groups_available
 from harness.workspaces.images import SEAT
 from harness.workspaces.namespaces import Owner, kill_by_name
 
@@ -39,6 +40,11 @@ class Room:
     name: str
 
     @property
+    def groups(self) -> Groups | None:
+        """The control groups that the workspace's processes are in, where there can be any."""
+        return Groups(name=self.name) if groups_available() else None
+
+    @property
     def files(self) -> Path:
         """The folder that programs in the workspace see as `/workspace`."""
         return self.home / self.name / "files"
@@ -61,10 +67,10 @@ class Room:
             self.files.mkdir(mode=0o700)
             self.files.parent.chmod(0o711)
             if is_root():
-                options = (
-                    f"size={caps.workspace_bytes},nr_inodes={caps.workspace_inodes},mode=0700,uid={SEAT},gid={SEAT}"
-                )
-                _mount(self.files, options)
+                size = f"size={caps.workspace_bytes},nr_inodes={caps.workspace_inodes}"
+                _mount(self.files, f"{size},mode=0700,uid={SEAT},gid={SEAT}")
+            if self.groups is not None:
+                self.groups.make(caps)
         except OSError as error:
             self.remove()
             raise WorkspaceError(
@@ -73,6 +79,8 @@ class Room:
 
     def remove(self) -> None:
         """Unmount and remove it. Raises `WorkspaceError` when something of it stays."""
+        if self.groups is not None:
+            self.groups.remove()
         if os.path.ismount(self.files):
             _unmount(self.files)
         if self.files.parent.exists():

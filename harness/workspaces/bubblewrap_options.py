@@ -197,12 +197,13 @@ def marker(token: str) -> bytes:
     return f"<started {token}>\n".encode()
 
 
-def launcher(walls: Walls, token: str, cwd: str, argv: Sequence[str]) -> list[str]:
+def launcher(walls: Walls, token: str, cwd: str, argv: Sequence[str], *, address_space: bool) -> list[str]:
     """
     The command that sets the limits from within, where they count for this workspace alone, and becomes the program.
 
     A process limit set outside would count every process of the user on the host. One process more than
-    `caps.pids` is let be: the reaper that bwrap puts in as process 1.
+    `caps.pids` is let be: the reaper that bwrap puts in as process 1. Memory is limited for each process by its
+    `address_space` where no control group limits the sum.
     """
     caps = walls.caps
     limits = " && ".join(
@@ -212,7 +213,7 @@ def launcher(walls: Walls, token: str, cwd: str, argv: Sequence[str]) -> list[st
             "ulimit -l 64",
             f"ulimit -f {caps.file_bytes // 512}",
             f"ulimit -n {caps.open_files}",
-            f"ulimit -v {caps.memory_bytes // 1024}",
+            *([f"ulimit -v {caps.memory_bytes // 1024}"] if address_space else []),
         )
     )
     said = marker(token).decode().rstrip("\n")

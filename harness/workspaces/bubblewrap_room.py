@@ -107,7 +107,7 @@ class BubblewrapWorkspace:
         limit = min(timeout_s, self._life_left())
         token = fresh_token(8)
         mark = marker(token)
-        execution = self._start(argv, token, cwd, env)
+        execution = await self._start(argv, token, cwd, env)
         out, err = _Kept(output_bytes), _Kept(output_bytes + len(mark) + 4096)
         timed_out = False
         try:
@@ -145,7 +145,7 @@ class BubblewrapWorkspace:
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[ByteStream]:
         """A program that stays, as a stream of its input and output. It is ended when the block is left."""
         token = fresh_token(8)
-        execution = self._start(argv, token, "/workspace", None)
+        execution = await self._start(argv, token, "/workspace", None)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_Kept(0).fill, execution.stderr)
@@ -177,9 +177,11 @@ class BubblewrapWorkspace:
             except (ValueError, KeyError) as error:
                 raise WorkspaceError(f"what is running in {self.name} can't be looked at: {error}") from error
         used = await anyio.to_thread.run_sync(self._room.used)
+        groups = self._room.groups
         return {
             "backend": "bubblewrap",
             **self._seen,
+            **(groups.told(self._walls.caps) if groups is not None else {}),
             **self._counts,
             "workspace_bytes": None if used is None else used[0],
             "workspace_inodes": None if used is None else used[1],
@@ -199,18 +201,21 @@ class BubblewrapWorkspace:
             raise WorkspaceError(f"workspace {self.name} {why}: open another")
         return left
 
-    def _start(self, argv: Sequence[str], token: str, cwd: str, env: Mapping[str, str] | None) -> Execution:
+    async def _start(self, argv: Sequence[str], token: str, cwd: str, env: Mapping[str, str] | None) -> Execution:
         environment = {**base_environment(self._walls), **(env or {})}
-        execution = start(
+        self._life_left()
+        groups = self._room.groups
+        execution = await start(
             Command(
                 name=self.name,
                 bwrap=self._bwrap,
                 options=bwrap_options(self._walls, self._root, str(self._room.files), environment=environment),
-                argv=launcher(self._walls, token, cwd, argv),
+                argv=launcher(self._walls, token, cwd, argv, address_space=groups is None),
                 user=self._user,
                 seccomp=self._seccomp,
                 own_pids=not self._walls.host_pids,
-            )
+            ),
+            None if groups is None else groups.join,
         )
         self._alive.add(execution)
         self._counts["executions"] += 1

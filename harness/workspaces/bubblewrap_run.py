@@ -12,8 +12,8 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -91,9 +91,10 @@ class Execution:
     """A running bwrap. Made by `start`; `finish` must be called whatever happens."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], status: Pipe, pipes: tuple[Pipe, Pipe, Pipe], *, own_pids: bool
+        self, process: subprocess.Popen[bytes], status: Pipe, pipes: tuple[Pipe, Pipe, Pipe, Pipe], *, own_pids: bool
     ) -> None:
-        self.stdin, self.stdout, self.stderr = pipes
+        self.pid = process.pid
+        self.stdin, self.stdout, self.stderr, self._options = pipes
         self.exit_code: int | None = None
         self.ended = False
         self.survivors = 0
@@ -105,6 +106,13 @@ class Execution:
         self._hold: int | None = None
         self._namespace: Namespace | None = None
         self._buffer = b""
+
+    async def release(self, words: Sequence[str]) -> None:
+        """
+        Let bwrap, which waits for its options, begin. What it joined before that holds for everything that it starts.
+        """
+        await self._options.write(b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in words))
+        self._options.close()
 
     async def wait(self) -> None:
         """Until the program has ended, or bwrap has. `exit_code` is None when bwrap did not tell how."""
@@ -151,6 +159,7 @@ class Execution:
             self._namespace = Namespace(kind=self._kind, inode=os.fstat(self._hold).st_ino)
 
     async def _end_all(self) -> None:
+        self._options.close()
         # A kill of the outer process alone can leave the inner one alive while it is being set up: wait for its number.
         while self._inner is None and not self.ended:
             await self._follow()
@@ -183,70 +192,80 @@ def _kill(pidfd: int) -> None:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
 
-@contextmanager
-def _handed_over(options: Sequence[Option], seccomp: bytes | None) -> Iterator[tuple[list[str], list[int]]]:
-    """The options as words, and the descriptors that they name."""
-    with ExitStack() as stack:
-        fds: list[int] = []
-
-        def held(data: bytes) -> str:
-            fd = in_memory(data)
-            stack.callback(os.close, fd)
-            fds.append(fd)
-            return str(fd)
-
-        words = [held(option.data) if isinstance(option, SmallFile) else option for option in options]
-        if seccomp is not None:
-            words += ["--seccomp", held(seccomp)]
-        # The options go through a descriptor: the command line can be read by the seat, as /proc/1/cmdline.
-        fds.append(fd := in_memory(b""))
-        stack.callback(os.close, fd)
-        yield words, fds
-
-
-def start(command: Command) -> Execution:
+async def start(command: Command, join: Callable[[int], None] | None) -> Execution:
     """
-    Start it. Called on the event loop's own thread, which lives as long as anything: the kernel takes the end of the
-    thread that started a sandbox for the end of its parent.
+    Start it, after its process was given to `join` (called in a worker thread).
+
+    bwrap itself is started on the event loop's own thread, which lives as long as anything: the kernel takes the end of
+    the thread that started a sandbox for the end of its parent.
     """
-    with ExitStack() as stack, _handed_over(command.options, command.seccomp) as (words, fds):
-        ends = [_pipe(stack) for _ in range(4)]
-        (stdin_r, stdin_w), (stdout_r, stdout_w), (stderr_r, stderr_w), (status_r, status_w) = ends
-        words += ["--json-status-fd", str(status_w)]
-        _fill(fds[-1], words)
+    with ExitStack() as held:
+        words, fds = _handed_over(held, command)
+        execution, status = _spawn(command, fds)
+    try:
+        if join is not None:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(join, execution.pid)
+        await execution.release([*words, "--json-status-fd", status])
+    except BaseException:
+        await execution.finish()
+        raise
+    return execution
+
+
+def _handed_over(held: ExitStack, command: Command) -> tuple[list[str], list[int]]:
+    """The options as words, and the descriptors that they name, which `held` closes."""
+    fds: list[int] = []
+
+    def in_file(data: bytes) -> str:
+        fds.append(in_memory(data))
+        held.callback(os.close, fds[-1])
+        return str(fds[-1])
+
+    words = [in_file(option.data) if isinstance(option, SmallFile) else option for option in command.options]
+    if command.seccomp is not None:
+        words += ["--seccomp", in_file(command.seccomp)]
+    return words, fds
+
+
+def _spawn(command: Command, fds: Sequence[int]) -> tuple[Execution, str]:
+    """
+    bwrap, waiting for its options, and the word that names its status descriptor.
+
+    The options go through a descriptor, since the seat can read the command line as /proc/1/cmdline.
+    """
+    with ExitStack() as ours, ExitStack() as theirs:
+        reading = [_pipe(ours, theirs, read=True) for _ in range(3)]
+        writing = [_pipe(ours, theirs, read=False) for _ in range(2)]
+        (stdout, stdout_w), (stderr, stderr_w), (status, status_w) = reading
+        (stdin, stdin_r), (options, options_r) = writing
         try:
             process = subprocess.Popen(
-                [command.name, "--args", str(fds[-1]), "--", *command.argv],
+                [command.name, "--args", str(options_r), "--", *command.argv],
                 executable=command.bwrap,
                 stdin=stdin_r,
                 stdout=stdout_w,
                 stderr=stderr_w,
-                pass_fds=[*fds, status_w],
+                pass_fds=[*fds, options_r, status_w],
                 env={"PATH": "/usr/bin:/bin"},
                 cwd="/",
                 user=command.user,
                 group=command.user,
                 extra_groups=None if command.user is None else [],
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise WorkspaceError(
-                f"{command.bwrap} can't be started: {error}. Install bubblewrap 0.8 or later."
+                f"{command.bwrap} can't be started with {list(command.argv)[:1]}: {error}. Is bubblewrap 0.8 installed?"
             ) from error
-        ours = [stdin_w, stdout_r, stderr_r, status_r]
-        stack.pop_all()
-    for fd in (stdin_r, stdout_w, stderr_w, status_w):
-        os.close(fd)
-    pipes = [Pipe(fd) for fd in ours]
-    return Execution(process, pipes[3], (pipes[0], pipes[1], pipes[2]), own_pids=command.own_pids)
+        ours.pop_all()
+    pipes = (Pipe(stdin), Pipe(stdout), Pipe(stderr), Pipe(options))
+    return Execution(process, Pipe(status), pipes, own_pids=command.own_pids), str(status_w)
 
 
-def _pipe(stack: ExitStack) -> tuple[int, int]:
-    ends = os.pipe2(os.O_CLOEXEC)
-    for fd in ends:
-        stack.callback(os.close, fd)
-    return ends
-
-
-def _fill(fd: int, words: Sequence[str]) -> None:
-    os.write(fd, b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in words))
-    os.lseek(fd, 0, os.SEEK_SET)
+def _pipe(ours: ExitStack, theirs: ExitStack, *, read: bool) -> tuple[int, int]:
+    """A pipe as (our end, their end), each to be closed by its stack."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    mine, other = (reader, writer) if read else (writer, reader)
+    ours.callback(os.close, mine)
+    theirs.callback(os.close, other)
+    return mine, other
