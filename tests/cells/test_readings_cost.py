@@ -155,3 +155,13 @@ def test_no_verdict_on_cost_while_cells_are_missing():
     assert board.status == reading.status == "incomplete"
     assert reading.wins == 5
     assert reading.p_value is None
+
+
+def test_the_floor_has_a_low_side():
+    """A treatment at a quarter of the cost clears the floor as one at four times it does; one in between does not."""
+    declared = [key(task, arm) for task in (1, 2, 3) for arm in ("salt-diet", "plain")]
+    prices = [1.0, 4.0, 4.0, 1.0, 1.5, 1.0]
+    outcomes = [outcome(cell, "PASS", usd=usd) for cell, usd in zip(declared, prices, strict=True)]
+    _, reading = read(declared, outcomes, sd_ln=0.30458)
+    assert [task.resolvable for task in reading.tasks] == pytest.approx([3.3438] * 3, abs=5e-4)
+    assert [task.resolved for task in reading.tasks] == [True, True, False]
