@@ -163,6 +163,15 @@ async def test_put_replaces_whatever_stands_in_its_way() -> None:
     assert not outside.exists()
 
 
+async def test_rights_taken_away_from_the_folder_itself_stop_nothing() -> None:
+    """A seat that closes its own folder can neither keep files out of it nor keep them in."""
+    room = FakeWorkspace({"a": b"1"})
+    room.folder.chmod(0)
+    await put(room, Tree.of({"b": "2"}))
+    room.folder.chmod(0)
+    assert list((await collect(room, CAPS)).tree) == ["a", "b"]
+
+
 async def test_collect_of_an_empty_workspace_is_one_exec() -> None:
     """An empty workspace gives an empty exhibit."""
     exhibit = await collect(FakeWorkspace(), CAPS)
@@ -181,6 +190,14 @@ async def test_collect_drops_and_names_what_is_no_file_or_over_a_cap() -> None:
     assert why.keys() == {"large", "1/2/3/4/5/6", "link", "pipe", "bad\\xff"}
     assert "over the cap" in why["large"]
     assert why["link"] == "link"
+
+
+async def test_no_heap_of_files_crowds_out_what_is_near_the_root() -> None:
+    """With more files than the cap, the shallow ones come out, whatever their names sort like."""
+    room = FakeWorkspace({**{f"aaa/{n:03}": b"" for n in range(100)}, "solution.py": b"x"})
+    exhibit = await collect(room, TreeCaps(entries=10))
+    assert "solution.py" in exhibit.tree
+    assert len(exhibit.tree) == 10
 
 
 async def test_collect_names_a_bounded_number_of_what_it_drops() -> None:

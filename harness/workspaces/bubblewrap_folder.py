@@ -6,8 +6,11 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import stat
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from harness.workspaces.namespaces import Owner, kill_by_name
 
 __all__ = ["Room", "clear", "is_root", "leftovers"]
 
+_CLEAR_TRIES, _CLEAR_STEP_S = 500, 0.02
 _MS_NOSUID_NODEV = 2 | 4
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 
@@ -108,9 +112,25 @@ def leftovers(home: Path) -> Iterator[Room]:
 
 
 def clear(room: Room) -> None:
-    """Kill what is left of a dead owner's workspace, and remove it."""
-    kill_by_name(room.name)
+    """
+    Kill what is left of a dead owner's workspace, wait until it is gone, and remove the workspace.
+
+    Raises `WorkspaceError` when something of it stays.
+    """
+    for _ in range(_CLEAR_TRIES):
+        if not kill_by_name(room.name) and not _kill_members(room):
+            break
+        time.sleep(_CLEAR_STEP_S)
     room.remove()
+
+
+def _kill_members(room: Room) -> int:
+    """SIGKILL what is in the workspace's control groups, by whatever name; says how many there were."""
+    members = [] if room.groups is None else room.groups.members()
+    for pid in members:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(members)
 
 
 def _check_passable(home: Path) -> None:

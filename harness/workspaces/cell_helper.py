@@ -96,6 +96,15 @@ def open_root(root: str) -> int:
     return os.open(root, FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
+def open_own_root(root: str) -> int:
+    """The same for the harness' own work, which a seat can't stop by taking the rights to its folder away."""
+    try:
+        return open_root(root)
+    except PermissionError:
+        os.chmod(root, 0o700)
+        return open_root(root)
+
+
 def kind_of(info: os.stat_result) -> str:
     """What sort of thing a stat result is of."""
     return KINDS.get(stat.S_IFMT(info.st_mode), "device")
@@ -205,7 +214,7 @@ def store(root: str, path: str, data: bytes, executable: bool | None = None) -> 
         raise Refused("it leaves its folder")
     folder = -1
     try:
-        root_fd = open_root(root)
+        root_fd = open_own_root(root) if force else open_root(root)
         folder = make_folders(root_fd, parts[:-1], force)
         mode = old_mode(folder, parts[-1], force)
         if force:
@@ -437,21 +446,25 @@ def can_be_read(folder: int, name: str) -> str | None:
 
 
 def plan_archive(root: str, caps: Header) -> tuple[list[tuple[str, os.stat_result]], list[tuple[str, str]]]:
-    """Which files go into the archive, and what is left out with its reason."""
+    """
+    Which files go into the archive, and what is left out with its reason. The ones nearest to the root come first, so
+    that no heap of files in some folder can crowd them out.
+    """
     walk = Walk(caps["depth"])
+    found = [(path, info) for _, _, path, info in walk.below(open_own_root(root)) if not stat.S_ISDIR(info.st_mode)]
+    found.sort(key=lambda item: (item[0].count("/"), item[0]))
     files: list[tuple[str, os.stat_result]] = []
-    dropped: list[tuple[str, str]] = []
+    dropped: list[tuple[str, str]] = list(walk.unread)
     total = 0
-    for folder, name, path, info in walk.below(open_root(root)):
-        if stat.S_ISDIR(info.st_mode):
-            continue
-        why = why_left_out(path, info, len(files), total, caps) or can_be_read(folder, name)
+    root_fd = open_own_root(root)
+    for path, info in found:
+        why = why_left_out(path, info, len(files), total, caps) or can_be_read(root_fd, path)
         if why is None:
             files.append((path, info))
             total += info.st_size
         else:
             dropped.append((path, why))
-    dropped += walk.unread
+    os.close(root_fd)
     if walk.cut:
         dropped.insert(0, ("*", "more than %d names; the rest was not looked at" % MAX_NAMES))
     return files, dropped
@@ -468,7 +481,7 @@ def send_archive(ask: Header, out: BinaryIO) -> None:
         return
     import tarfile
 
-    root_fd = open_root(ask["root"])
+    root_fd = open_own_root(ask["root"])
     with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         for path, planned in files:
             fd, info = open_file(root_fd, path)

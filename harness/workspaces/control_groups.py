@@ -49,6 +49,14 @@ class Groups:
         for folder in self._folders():
             (folder / "cgroup.procs").write_text(str(pid))
 
+    def members(self) -> list[int]:
+        """The processes that are in one of them, zombies too."""
+        found: set[int] = set()
+        for folder in self._folders():
+            with suppress(FileNotFoundError):
+                found.update(map(int, (folder / "cgroup.procs").read_text().split()))
+        return sorted(found)
+
     def told(self, caps: Caps) -> Mapping[str, int | None]:
         """
         The limits as the kernel tells them, in the units of a fence's facts: the asked value where it stands, to the

@@ -212,7 +212,8 @@ class WorkspaceConformance:
         async with self.room() as room, self.observed(token, 3) as most:
             began = anyio.current_time()
             ran = await room.exec(python(MESS, token, "600"), timeout_s=3)
-            assert (ran.timed_out, ran.status) == (True, None)
+            assert ran.timed_out
+            assert ran.status != 0
             assert anyio.current_time() - began < 30
             assert most() == 3, "the mess was not made, so nothing is shown"
             assert alive(token) == []
@@ -453,9 +454,13 @@ deep = "d/" * 80
 os.makedirs(deep); open(deep + "f", "w")
 os.makedirs("many")
 for n in range(20_001): open("many/%d" % n, "w")
+growing = open("good", "a")
 if os.fork() == 0:
     os.setsid()
-    while True: open("good", "a").write("more")
+    os.close(2)
+    while True:
+        growing.write("more")
+        growing.flush()
 os.chmod(".", 0)
 """
         caps = Caps(file_bytes=20 << 30, workspace_bytes=64 << 20, workspace_inodes=30_000)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from conformance import WorkspaceConformance
+import pytest
+
+pytest.register_assert_rewrite("conformance")
+
+from conformance import WorkspaceConformance  # noqa: E402  # after it is registered, so that its asserts explain themselves
 
 
 class TestBubblewrap(WorkspaceConformance):
