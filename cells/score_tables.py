@@ -77,7 +77,7 @@ def standing(board: Scoreboard) -> list[str]:
     if len(board.missing) > NAMED:
         lines.append(f"- and {len(board.missing) - NAMED} more missing cells, all named in the JSON")
     if board.repeated:
-        lines.append(f"{board.repeated} outcomes are in the record a second time, word for word; each counts once")
+        lines.append(f"outcomes recorded a second time, word for word, each counted once: {board.repeated}")
     return lines
 
 

@@ -192,3 +192,25 @@ def test_a_name_can_do_nothing_to_a_terminal(terminal):
     assert "[link=x]q[/link]\\x07" in text
     assert "\x1b[2J" not in text
     assert "\u202e" not in text
+
+
+def test_what_is_out_of_the_ordinary_is_said():
+    """Retries, repeated lines, replicated units, late contrasts, a narrowed comparison and lower bounds are in words."""
+    declared = [key(1, arm, replicate, extras="statement") for arm in "AB" for replicate in (1, 2)]
+    outcomes = [outcome(cell, "PASS", attempt=2, usd=1.0, lower_bound=cell.arm == "A") for cell in declared]
+    outcomes += [outcome(declared[0], "VOID(fence)"), outcomes[1]]
+    scope = {"treatment": "A", "control": "B", "extras": "statement", "model": "m"}
+    analysis = Analysis(
+        contrasts=[{"name": "C1", **scope}],
+        ratios=[{"name": "R", "quantity": "usd", "alternative": "greater", "sd_ln": 0.3, **scope}],
+    )
+    late = Analysis(contrasts=[{"name": "late", "alternative": "less", **scope}]).contrasts
+    text = plain_scoreboard(score(declared, outcomes, analysis, head="9:feed", registration_id="r", added=late))
+    assert "outcomes recorded a second time, word for word, each counted once: 1" in text
+    assert "made|1|A|statement|m|1  VOID(fence), PASS" in text
+    assert "A passes more than B, extras statement, model m" in text
+    assert "late      A passes less than B, extras statement, model m  none        outside the family" in text
+    assert "C1: units have more than one pair; the test takes pairs for independent." in text
+    assert "R: median usd of A over B, extras statement, model m" in text
+    assert "at least 1.0000" in text
+    assert "Lower bounds among the figures: A 2, B 0." in text
