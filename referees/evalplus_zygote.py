@@ -44,12 +44,14 @@ from referees.evalplus_confine import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is slow to import
+    from collections.abc import Iterator
     from typing import Any
 
 PROTOCOL = 1
 POLL_S = 0.05
 BEAT_S = 1.0
 TEXT_INLINE = 64 << 10
+PART = 10_000
 MAX_FRAME = 64 << 20
 MAX_JOB_OUTPUT = 512 << 20
 REASON_BYTES = 200
@@ -121,20 +123,39 @@ def encoded(value: Any) -> bytes:
         return marshal.dumps(plain(value), 2)
 
 
+def pieces(value: Any) -> Iterator[bytes]:
+    """The bytes of `value`, a long list or tuple in parts, so that they need not all be there at once."""
+    if type(value) in (list, tuple) and len(value) > PART:
+        yield (b"[" if type(value) is list else b"(") + struct.pack("<i", len(value))
+        for start in range(0, len(value), PART):
+            yield encoded(value[start : start + PART])[5:]
+    else:
+        yield encoded(value)
+
+
 def answer(value: Any, inline: int) -> None:
-    """Send what a call returned."""
+    """Send what a call returned: its bytes, or, beyond a size, their digest and length."""
+    # Texts are equal when their bytes are, whatever the task's rule, so that their digest does.
+    most = TEXT_INLINE if type(value) in (str, bytes) else inline
+    kept: list[bytes] = []
+    length, digest = 0, hashlib.sha256()
     try:
-        data = encoded(value)
+        for piece in pieces(value):
+            length += len(piece)
+            kept.append(piece)
+            if length > most:
+                for part in kept:
+                    digest.update(part)
+                kept.clear()
     except MemoryError:
         raise
     except BaseException:
         send(b"O", type(value).__name__.encode("utf-8", "replace")[:REASON_BYTES])
         return
-    # Texts are equal when their bytes are, whatever the task's rule, so that their digest does.
-    if len(data) <= (TEXT_INLINE if type(value) in (str, bytes) else inline):
-        send(b"V", data)
+    if length <= most:
+        send(b"V", b"".join(kept))
     else:
-        send(b"D", hashlib.sha256(data).digest() + struct.pack("<Q", len(data)))
+        send(b"D", digest.digest() + struct.pack("<Q", length))
 
 
 def build(job: dict[str, Any]) -> Any:

@@ -1,0 +1,358 @@
+"""
+The evalplus referee with its real zygote, on this host instead of in a sandbox: candidates here are the tests' own and
+do no harm. What a hostile one meets is in `tests/live/test_evalplus_referee.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from local_room import LocalRoom, LocalRooms
+
+from harness.errors import ExperimentError, RefereeError
+from harness.tasks.evalplus import load_evalplus
+from harness.tasks.task import SealedHalf, Task
+from harness.tree import Dropped, Exhibit, Tree
+from referees.evalplus import EvalPlusReferee
+from referees.evalplus_suite import load_suite, prelude_of
+
+QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "tasks.jsonl"
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Suites are kept below the test's own folder."""
+    monkeypatch.setenv("PROCTOR_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def quick(*ids: str) -> list[Task]:
+    """Tasks of the quickstart."""
+    return load_evalplus(QUICKSTART, ids=ids)
+
+
+def own(folder: Path, **changes: Any) -> Task:
+    """A task of the test's own."""
+    record = {
+        "task_id": "Own/0",
+        "prompt": 'def f(x):\n    """..."""\n',
+        "entry_point": "f",
+        "canonical_solution": "    return x + 1\n",
+        "contract": "",
+        "base_input": [[1], [2], [3]],
+        "plus_input": [[10], [20]],
+        "atol": 0,
+        **changes,
+    }
+    path = folder / "own.jsonl"
+    path.write_text(json.dumps(record))
+    return load_evalplus(path)[0]
+
+
+def exhibit(code: str | bytes, **others: str) -> Exhibit:
+    """What a seat left."""
+    return Exhibit(tree=Tree.of({"solution.py": code, **others}))
+
+
+async def reading(task: Task, code: str | bytes, options: Mapping[str, Any] | None = None) -> tuple[str, str, str]:
+    """Reading of the verdict and of both tiers."""
+    verdict = await EvalPlusReferee(options).judge(exhibit(code), task.open, task.sealed, LocalRooms())
+    public, hidden = verdict.tiers
+    return verdict.reading, public.reading, hidden.reading
+
+
+async def test_references_pass_and_the_battery_is_rejected() -> None:
+    """In one room: every quickstart reference is PASS on both tiers, every degenerate candidate is rejected."""
+    referee, rooms = EvalPlusReferee(), LocalRooms()
+    tasks = load_evalplus(QUICKSTART)
+    verdicts = await referee.judge_many([(Exhibit(tree=referee.reference(t.sealed)), t.sealed) for t in tasks], rooms)
+    assert [("PASS", "accepted", 2)] * len(tasks) == [
+        (v.reading, v.standing, sum(tier.reading == "PASS" for tier in v.tiers)) for v in verdicts
+    ]
+    work = [(Exhibit(tree=tree), t.sealed) for t in tasks for tree in referee.battery(t.open, t.sealed).values()]
+    assert {"rejected"} == {verdict.standing for verdict in await referee.judge_many(work, rooms)}
+    assert len(rooms.opened) == 2
+
+
+async def test_evidence_names_code_and_suite() -> None:
+    """A verdict carries the digests of what was judged and by what; judged again it is the same."""
+    [task] = quick("0")
+    referee, code = EvalPlusReferee(), exhibit("def double(number):\n    return number + number\n")
+    verdict = await referee.judge(code, task.open, task.sealed, LocalRooms())
+    again = await referee.judge(code, task.open, task.sealed, LocalRooms())
+    assert verdict.evidence.code == code.digest
+    assert verdict.evidence.suite == referee.suite(task.sealed)["digest"]
+    assert verdict.evidence.execution != again.evidence.execution
+    assert verdict.same_as(again)
+
+
+CLASSES: list[tuple[str | bytes, tuple[str, str, str]]] = [
+    ("def f(x):\n    return x + 1\n", ("PASS", "PASS", "PASS")),
+    ("def f(x):\n    return min(x, 9) + 1\n", ("FAIL", "PASS", "FAIL")),
+    ("def f(x):\n    return x\n", ("FAIL", "FAIL", "NOT_RUN")),
+    ("def f(x):\n    return float(x + 1)\n", ("PASS", "PASS", "PASS")),
+    ("def f(x):\n    return str(x + 1)\n", ("FAIL", "FAIL", "NOT_RUN")),
+    ("def f(x):\n    raise SystemExit(0)\n", ("FAIL", "FAIL", "NOT_RUN")),
+    ("def f():\n    return 2\n", ("FAIL", "FAIL", "NOT_RUN")),
+    ("def f(x:\n", ("NO_BUILD", "NO_BUILD", "NOT_RUN")),
+    (b"def f(x):\n    return '\xff'\n", ("NO_BUILD", "NO_BUILD", "NOT_RUN")),
+    ("x = 1\0", ("NO_BUILD", "NO_BUILD", "NOT_RUN")),
+    ("raise ValueError", ("NO_BUILD", "NO_BUILD", "NOT_RUN")),
+    ("import sys\nsys.exit(0)", ("NO_BUILD", "NO_BUILD", "NOT_RUN")),
+    ("(" * 5000 + ")" * 5000, ("NO_BUILD", "NO_BUILD", "NOT_RUN")),
+    ("", ("INTERFACE_MISS", "INTERFACE_MISS", "NOT_RUN")),
+    ("f = 3\n", ("INTERFACE_MISS", "INTERFACE_MISS", "NOT_RUN")),
+    ("import os\ndef f(x):\n    os._exit(0)\n", ("CRASH", "CRASH", "NOT_RUN")),
+    ("def f(x):\n    return x + 1 if x < 9 else __import__('os')._exit(3)\n", ("CRASH", "PASS", "CRASH")),
+    ("def f(x):\n    print('noise' * 1000)\n    return x + 1\n", ("PASS", "PASS", "PASS")),
+    ("import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\nf = lambda x: x + 1\n",
+     ("PASS", "PASS", "PASS")),
+    ("class I(int):\n    pass\ndef f(x):\n    return I(x + 1)\n", ("FAIL", "FAIL", "NOT_RUN")),
+    ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\ndef f(x):\n    return P(x).x + 1\n",
+     ("PASS", "PASS", "PASS")),
+]  # fmt: skip
+
+
+async def test_classes(tmp_path: Path) -> None:
+    """Each way to end has its class, the hidden tier runs only after a public PASS, and one zygote judges them all."""
+    task, rooms = own(tmp_path), LocalRooms()
+    work = [(exhibit(code), task.sealed) for code, _ in CLASSES]
+    verdicts = await EvalPlusReferee().judge_many(work, rooms)
+    for verdict, (code, expected) in zip(verdicts, CLASSES, strict=True):
+        assert expected == (verdict.reading, *(tier.reading for tier in verdict.tiers)), code
+        assert [tier.ran for tier in verdict.tiers] == [True, expected[2] != "NOT_RUN"]
+        assert (verdict.tiers[1].passed, verdict.tiers[1].total) == (None, None)
+    assert len(rooms.opened) == 1
+
+
+LIMITS = [
+    ("def f(x):\n    while True:\n        pass\n", "TIMEOUT"),
+    (
+        "def f(x):\n    while True:\n        try:\n            f(x)\n        except BaseException:\n            pass\n",
+        "TIMEOUT",
+    ),
+    ("import time\ndef f(x):\n    time.sleep(60)\n", "TIMEOUT"),
+    ("while True:\n    pass\n", "TIMEOUT"),
+    ("def f(x):\n    return len(bytearray(1 << 30))\n", "MEMORY"),
+    ("z = bytearray(1 << 30)\n", "MEMORY"),
+]
+
+
+async def test_limits(tmp_path: Path) -> None:
+    """CPU time, blocking and memory are limited, each with its class."""
+    task = own(tmp_path, base_input=[[1]])
+    referee = EvalPlusReferee({"min_time_s": 0.1, "memory_bytes": 256 << 20})
+    verdicts = await referee.judge_many([(exhibit(code), task.sealed) for code, _ in LIMITS], LocalRooms())
+    assert [expected for _, expected in LIMITS] == [verdict.reading for verdict in verdicts]
+
+
+async def test_missing_file_is_no_build(tmp_path: Path) -> None:
+    """An exhibit without the candidate's file was not built; why it was left out of the exhibit is said."""
+    task, referee = own(tmp_path), EvalPlusReferee()
+    dropped = (Dropped(path="solution.py", why="symbolic link"),)
+    left = Exhibit(tree=Tree.of({"other.py": "f = abs"}), dropped=dropped)
+    verdict = await referee.judge(left, task.open, task.sealed, LocalRooms())
+    assert (verdict.reading, verdict.tiers[0].passed, verdict.tiers[0].total) == ("NO_BUILD", 0, 3)
+    assert "symbolic link" in verdict.detail
+
+
+async def test_public_check_tells_facts_and_keeps_its_room(tmp_path: Path) -> None:
+    """Rounds share a room; a reading has counts and literal facts in source order, at most six, none of them hidden."""
+    task = own(tmp_path, base_input=[[n] for n in range(9)], plus_input=[[77]])
+    rooms = LocalRooms()
+    async with EvalPlusReferee().public_check(task.open, task.sealed, rooms) as check:
+        assert check is not None
+        wrong = await check("def f(x):\n    return 1\n")
+        right = await check("def f(x):\n    return x + 1\n")
+        broken = await check("def f(x)\n")
+        surrogate = await check("'\udc80'")
+    assert (wrong.reading, wrong.accepted, wrong.passed, wrong.total) == ("FAIL", False, 1, 9)
+    assert [(f.call, f.expected) for f in wrong.facts] == [(f"f({n})", str(n + 1)) for n in range(1, 7)]
+    assert (right.reading, right.accepted, right.passed, right.facts) == ("PASS", True, 9, ())
+    assert (broken.reading, broken.passed, broken.facts) == ("NO_BUILD", 0, ())
+    assert surrogate.reading == "NO_BUILD"
+    assert len(rooms.opened) == 1
+
+
+async def test_a_crash_does_not_end_the_public_tier(tmp_path: Path) -> None:
+    """The public tier goes on behind a call that killed the child; the first event decides."""
+    task = own(tmp_path, base_input=[[1], [2], [3], [4]])
+    code = "import os\ndef f(x):\n    if x == 2:\n        os._exit(0)\n    return x + 1 if x < 4 else 0\n"
+    async with EvalPlusReferee().public_check(task.open, task.sealed, LocalRooms()) as check:
+        assert check is not None
+        got = await check(code)
+    assert (got.reading, got.passed, got.total) == ("CRASH", 2, 4)
+    assert [fact.call for fact in got.facts] == ["f(2)", "f(4)"]
+
+
+async def test_each_call_gets_its_own_arguments(tmp_path: Path) -> None:
+    """A candidate that changes its arguments changes neither a later call nor what the judge compares with."""
+    task = own(tmp_path, canonical_solution="    return sum(x)\n", base_input=[[[1, 2]], [[1, 2]]], plus_input=[])
+    code = "kept = []\ndef f(x):\n    kept.append(x)\n    s = sum(x)\n    [k.clear() for k in kept]\n    return s\n"
+    assert await reading(task, code) == ("PASS", "PASS", "NOT_RUN")
+
+
+async def test_what_the_prompt_had_written_is_there(tmp_path: Path) -> None:
+    """Imports and helpers of the prompt run first; without the option they don't. Both are different suites."""
+    prompt = 'import math\n\n\ndef helper(x):\n    return math.floor(x)\n\n\ndef f(x):\n    """..."""\n'
+    task = own(tmp_path, prompt=prompt, canonical_solution="    return helper(x) + 1\n")
+    code = "def f(x):\n    return helper(x) + 1\n"
+    assert (await reading(task, code))[0] == "PASS"
+    assert (await reading(task, code, {"prelude": False}))[0] == "FAIL"
+    digests = {EvalPlusReferee(options).suite(task.sealed)["digest"] for options in ({}, {"prelude": False})}
+    assert len(digests) == 2
+
+
+def test_a_prelude_is_everything_but_the_entry_point() -> None:
+    """Imports, helpers and constants are kept, texts and the entry point are not, also when a prompt has no body yet."""
+    prompt = '"""Words."""\nimport os\nA = 1\ndef g():\n    return A\ndef f(x):\n    """Doc."""\n'
+    assert prelude_of(prompt, "f") == "import os\nA = 1\ndef g():\n    return A"
+    assert prelude_of("import os\ndef f(x):\n", "f") == "import os"
+    assert prelude_of("this is no Python", "f") == ""
+
+
+def test_what_a_suite_says(tmp_path: Path) -> None:
+    """Counts and digest follow the cap; the digest names inputs, reference, rule and options, and no secret is in it."""
+    task = own(tmp_path, plus_input=[[n] for n in range(400)])
+    capped, full = EvalPlusReferee(), EvalPlusReferee({"hidden_cap": "all"})
+    assert capped.suite(task.sealed)["counts"] == {"public": 3, "hidden": 300}
+    assert full.suite(task.sealed)["counts"] == {"public": 3, "hidden": 400}
+    assert capped.suite(task.sealed)["digest"] != full.suite(task.sealed)["digest"]
+    assert "return x + 1" not in json.dumps(capped.suite(task.sealed))
+    assert load_suite(task.sealed, full.options).calls["hidden"][399] == [399]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"hidden_cap": 0}, {"hidden_cap": "most"}, {"prelude": "yes"}, {"memory_bytes": 1}, {"min_time_s": 0},
+     {"min_time_s": float("nan")}, {"file": "../x.py"}, {"speed": 3}],
+)  # fmt: skip
+def test_options_that_are_refused(options: dict[str, Any]) -> None:
+    """An option that means nothing is refused, with its name and the known ones."""
+    with pytest.raises(ExperimentError, match=rf"{next(iter(options))}.*Known: hidden_cap"):
+        EvalPlusReferee(options)
+
+
+async def test_expected_values_are_kept_and_checked(tmp_path: Path, own_home: Path) -> None:
+    """A second referee reads what the first kept; a changed file is not believed, and the reference runs again."""
+    task = own(tmp_path)
+    assert (await reading(task, "def f(x):\n    return x + 1\n"))[0] == "PASS"
+    [kept] = (own_home / "suites").iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert (await reading(task, "def f(x):\n    return x + 1\n"))[0] == "PASS"
+    assert kept.read_bytes().partition(b"\n")[2].endswith(whole.partition(b"\n")[2][-20:])
+    assert len(list((own_home / "suites").iterdir())) == 1
+
+
+@pytest.mark.parametrize("solution", ["    return object()\n", "    import os; os._exit(0)\n"])
+async def test_a_reference_that_gives_nothing_is_ours(tmp_path: Path, solution: str) -> None:
+    """Without expected values there is no verdict: RefereeError, after a second try in a fresh room."""
+    task, rooms = own(tmp_path, canonical_solution=solution), LocalRooms()
+    with pytest.raises(RefereeError, match="Own/0"):
+        await EvalPlusReferee().judge(exhibit("def f(x):\n    return x\n"), task.open, task.sealed, rooms)
+    assert len(rooms.opened) == 2
+
+
+async def test_a_pinned_python_must_be_there(tmp_path: Path) -> None:
+    """A room with another version than the pinned one is not judged in."""
+    task = own(tmp_path)
+    with pytest.raises(RefereeError, match=r"expected 3\.1,"):
+        await reading(task, "def f(x):\n    return x + 1\n", {"python": "3.1"})
+
+
+async def test_sealed_material_that_is_no_suite_is_ours(tmp_path: Path) -> None:
+    """A sealed half without a record says so and shows nothing of what is in it."""
+    task = own(tmp_path)
+    with pytest.raises(RefereeError, match="not a suite"):
+        EvalPlusReferee().suite(SealedHalf(tests=Tree.of({"evalplus.json": '{"task_id": "secret"}'})))
+    with pytest.raises(RefereeError, match="not a suite"):
+        await EvalPlusReferee().judge(exhibit(""), task.open, SealedHalf(), LocalRooms())
+
+
+class KillingRooms(LocalRooms):
+    """Rooms in which the zygote is killed, `kills` times, as soon as a candidate has put down `mark`."""
+
+    def __init__(self, mark: Path, kills: int) -> None:
+        super().__init__()
+        self.mark, self.kills = mark, kills
+
+    @property
+    def slow(self) -> str:
+        """A right candidate that waits until its mark is taken away."""
+        wait = f"while os.path.exists({str(self.mark)!r}):\n    time.sleep(0.01)\n"
+        put = f"os.close(os.open({str(self.mark)!r}, os.O_CREAT | os.O_WRONLY))\n"
+        return f"import os, time\n{put}{wait}def f(x):\n    return x + 1\n"
+
+    @asynccontextmanager
+    async def __call__(self) -> AsyncIterator[LocalRoom]:
+        """A room, and one who watches it."""
+        async with super().__call__() as room, anyio.create_task_group() as group:
+            group.start_soon(self._watch, room)
+            yield room
+            group.cancel_scope.cancel()
+
+    async def _watch(self, room: LocalRoom) -> None:
+        while True:
+            while not self.mark.exists():  # noqa: ASYNC110 - another process makes it
+                await anyio.sleep(0.01)
+            if self.kills:
+                self.kills -= 1
+                await room.kill()
+            self.mark.unlink()
+
+
+@pytest.mark.parametrize(("kills", "expected"), [(0, "PASS"), (1, "PASS"), (2, "CRASH")])
+async def test_a_lost_zygote(tmp_path: Path, kills: int, expected: str) -> None:
+    """A zygote lost once is the machine's doing; lost again, right after it judged a known program, the candidate's."""
+    task, referee = own(tmp_path), EvalPlusReferee({"min_time_s": 5.0})
+    rooms = KillingRooms(tmp_path / "mark", kills)
+    verdict = await referee.judge(exhibit(rooms.slow), task.open, task.sealed, rooms)
+    assert verdict.reading == expected
+    assert len(rooms.opened) == min(kills + 1, 2)
+
+
+async def test_rounds_go_on_after_a_lost_zygote(tmp_path: Path) -> None:
+    """When the kept room's zygote is lost, that call and later ones get rooms of their own."""
+    task, rooms = own(tmp_path), KillingRooms(tmp_path / "mark", 1)
+    referee = EvalPlusReferee({"min_time_s": 5.0})
+    async with referee.public_check(task.open, task.sealed, rooms) as check:
+        assert check is not None
+        assert (await check(rooms.slow)).reading == "PASS"
+        assert (await check("def f(x):\n    return x\n")).reading == "FAIL"
+    assert len(rooms.opened) == 3
+
+
+async def test_a_cancelled_check_does_not_spoil_the_next(tmp_path: Path) -> None:
+    """A seat that is cut off in the middle of a check may ask again: the answer is not another candidate's."""
+    task = own(tmp_path)
+    slow = "import time\ntime.sleep(9)\ndef f(x):\n    return x + 1\n"
+    async with EvalPlusReferee({"min_time_s": 5.0}).public_check(task.open, task.sealed, LocalRooms()) as check:
+        assert check is not None
+        with anyio.move_on_after(0.2) as scope:
+            await check(slow)
+        assert scope.cancelled_caught
+        assert (await check("def f(x):\n    return x\n")).reading == "FAIL"
+
+
+async def test_a_room_that_is_no_room_is_ours(tmp_path: Path) -> None:
+    """A room whose program says nothing, or nonsense, gives RefereeError and never a verdict."""
+    task = own(tmp_path)
+
+    class Odd(LocalRooms):
+        @asynccontextmanager
+        async def __call__(self) -> AsyncIterator[LocalRoom]:
+            async with super().__call__() as room:
+                stream = room.stream
+                room.stream = lambda argv: stream(["sh", "-c", "printf '\\377\\377\\377\\377junkjunkjunkjunk'"])  # type: ignore[method-assign] # a fake of a fake
+                yield room
+
+    with pytest.raises(RefereeError, match="no zygote in the room"):
+        await EvalPlusReferee().judge(exhibit("f = abs"), task.open, task.sealed, Odd())

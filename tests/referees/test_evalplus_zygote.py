@@ -1,0 +1,156 @@
+"""The zygote's parts that can be looked at without a room."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import marshal
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from test_evalplus_values import few, values
+
+from referees import evalplus_zygote as zygote
+from referees.evalplus_confine import MACHINES, filter_program
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
+    """What the child sends."""
+    frames: list[tuple[bytes, bytes]] = []
+    monkeypatch.setattr(zygote, "send", lambda kind, payload=b"": frames.append((kind, payload)))
+    return frames
+
+
+@few
+@given(values)
+def test_pieces_are_the_value_s_bytes(value: Any) -> None:
+    """In parts or at once, the bytes are marshal's."""
+    assert marshal.dumps(value, 2) == b"".join(zygote.pieces(value))
+
+
+@pytest.mark.parametrize("made", [list, tuple])
+def test_a_long_list_comes_in_parts(made: Callable[[Any], Any], sent: list[tuple[bytes, bytes]]) -> None:
+    """Parts put together are the whole, and a large one is named by digest and length."""
+    value = made(range(3 * zygote.PART + 1))
+    whole = marshal.dumps(value, 2)
+    assert len(list(zygote.pieces(value))) == 5
+    zygote.answer(value, len(whole))
+    zygote.answer(value, len(whole) - 1)
+    assert sent == [(b"V", whole), (b"D", hashlib.sha256(whole).digest() + struct.pack("<Q", len(whole)))]
+
+
+def test_a_long_text_is_named_by_its_digest(sent: list[tuple[bytes, bytes]]) -> None:
+    """Texts go by digest from a small size on, whatever the limit for other values."""
+    zygote.answer("x" * zygote.TEXT_INLINE, 1 << 30)
+    zygote.answer("x" * 10, 1 << 30)
+    assert [kind for kind, _ in sent] == [b"D", b"V"]
+
+
+class Whole(int):
+    """An int that isn't exactly one."""
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    left: int
+    right: int
+
+
+class Numpy:
+    """Something that says it is numpy's."""
+
+    __module__ = "numpy"
+
+    def item(self) -> float:
+        """The number that it holds."""
+        return 1.5
+
+
+@pytest.mark.parametrize(
+    ("value", "read_as"),
+    [
+        (collections.Counter("aab"), {"a": 2, "b": 1}),
+        (collections.OrderedDict(a=1), {"a": 1}),
+        ([collections.defaultdict(int, a=1)], [{"a": 1}]),
+        ((Numpy(), object), None),
+        (Numpy(), 1.5),
+        ([Whole(1)], None),
+        (object(), None),
+        (range(3), None),
+        ((x for x in (1,)), None),
+        (collections.deque([1]), None),
+        (Pair(1, 2), None),
+    ],
+)
+def test_what_is_plain(value: Any, read_as: Any, sent: list[tuple[bytes, bytes]]) -> None:
+    """Standard dicts and numpy's scalars are reduced to builtins; any other class is opaque, however deep."""
+    zygote.answer(value, 1 << 20)
+    if read_as is None:
+        assert sent[0][0] == b"O"
+    else:
+        assert sent == [(b"V", marshal.dumps(read_as, 2))]
+
+
+def test_frames_of_a_child() -> None:
+    """Whole frames are taken off, a part is kept, and what is none is refused."""
+    one = b"V" + struct.pack("<I", 2) + b"ab"
+    buffer = bytearray(one + one[:4])
+    assert zygote.frames_of(buffer) == [(b"V", b"ab")]
+    assert bytes(buffer) == one[:4]
+    for bad in (b"?" + struct.pack("<I", 0), b"V" + struct.pack("<I", zygote.MAX_FRAME + 1)):
+        with pytest.raises(ValueError, match=r"^$"):
+            zygote.frames_of(bytearray(bad))
+
+
+def run_filter(program: bytes, arch: int, number: int, *arguments: int) -> int:
+    """What the kernel would return for one call: a small interpreter of the few instructions that are used."""
+    words = struct.pack("<IIQ6Q", number, arch, 0, *arguments, *[0] * (6 - len(arguments)))
+    operations = list(struct.iter_unpack("<HBBI", program))
+    at = value = 0
+    while True:
+        code, if_true, if_false, k = operations[at]
+        at += 1
+        match code:
+            case 0x20:
+                (value,) = struct.unpack_from("<I", words, k)
+            case 0x06:
+                return int(k)
+            case 0x15:
+                at += if_true if value == k else if_false
+            case 0x35:
+                at += if_true if value >= k else if_false
+            case 0x45:
+                at += if_true if value & k else if_false
+
+
+ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
+
+
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_the_filter(name: str) -> None:
+    """Every denied call fails; threads, reading limits and ordinary calls go through; other entries are closed."""
+    machine = MACHINES[name]
+    program, arch = filter_program(machine), machine["arch"]
+    assert len(program) % 8 == 0
+    for number in machine["denied"]:
+        assert run_filter(program, arch, number) == EPERM, number
+    read, write = (0, 1) if name == "x86_64" else (63, 64)
+    for number in (read, write):
+        assert run_filter(program, arch, number) == ALLOW
+    assert run_filter(program, arch ^ 1, read) == KILL
+    assert run_filter(program, arch, 0x40000000 + read) == EPERM
+    assert run_filter(program, arch, machine["clone3"]) == ENOSYS
+    assert run_filter(program, arch, machine["clone"], 0x3D0F00) == ALLOW
+    assert run_filter(program, arch, machine["clone"], 17) == EPERM
+    assert run_filter(program, arch, machine["prlimit"], 0) == ALLOW
+    assert run_filter(program, arch, machine["prlimit"], 1) == EPERM
+    assert run_filter(program, arch, machine["fcntl"], 3, 4) == ALLOW
+    for command in (8, 10, 15):
+        assert run_filter(program, arch, machine["fcntl"], 3, command) == EPERM
+    assert run_filter(program, arch, machine["ioctl"], 3, 0x5401) == ALLOW
+    assert run_filter(program, arch, machine["ioctl"], 3, 0x8901) == EPERM
