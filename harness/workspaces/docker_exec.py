@@ -24,14 +24,27 @@ _KILL_DEADLINE_S = 20.0
 _LINGER_S = 0.005
 _LINGER_MOST_S = 0.1
 _NOTE_CHARS = 400
-_KILLED = 137
 
 _ENTER = 'cd -- "$1" || exit 126; unset OLDPWD; shift; exec "$@"'
 """Goes to the working folder in the container and not by the engine's hand: a folder that a seat has removed, or a
 program that isn't there, is the program's own failure and none of the workspace."""
 
-_KILL_ALL = "n=0; while [ $n -lt 100 ] && kill -KILL -1 2>/dev/null; do n=$((n+1)); done"
-"""Kills everything of the calling user but the caller, until nothing is left: a fork bomb may outrun it once."""
+_KILL_ALL = """
+n=0
+while :; do
+    kill -KILL -1 2>/dev/null
+    left=
+    for p in /proc/[0-9]*; do
+        p=${p#/proc/}
+        [ "$p" = 1 ] || [ "$p" = $$ ] || ! kill -0 "$p" 2>/dev/null || left=$p
+    done
+    [ -n "$left" ] || exit 0
+    n=$((n + 1))
+    [ $n -le 200 ] || exit 1
+    [ $n -le 5 ] || sleep 0.02
+done
+"""
+"""Kills everything of the calling user but the caller, until none of it is left, not even a zombie."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -227,7 +240,7 @@ async def kill_everything(container: Container) -> None:
             # In a process tree shared with the host, "everything of this user" would be far more than the container's.
             script = _KILL_ALL if not container.host_pids else await _kill_listed(container)
             # The killer may be killed itself, by another one at the same time: then it is done over.
-            while await _kill(container, script) == _KILLED:  # noqa: ASYNC110 - each turn is a program of its own
+            while await _kill(container, script) != 0:  # noqa: ASYNC110 - each turn is a program of its own
                 await anyio.sleep(_LINGER_S)
         except WorkspaceError:
             if await _is_running(container):
@@ -251,7 +264,7 @@ async def _kill_listed(container: Container) -> str:
     keeper = str(facts["State"]["Pid"])
     listed = await container.engine.call(lambda api: api.top(container.id, "-eo pid,ppid"))
     doomed = [pid for pid, parent in listed["Processes"] or [] if keeper not in (pid, parent)]
-    return f"kill -KILL {' '.join(doomed)} 2>/dev/null" if doomed else "true"
+    return f"kill -KILL {' '.join(doomed)} 2>/dev/null; true"
 
 
 async def _is_running(container: Container) -> bool:
