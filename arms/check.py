@@ -11,9 +11,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from arms.text import MAX_TEXT_BYTES, SEAT_KINDS
 from harness import plugins
 from harness.ports import Arm
+from harness.text_arm import MAX_TEXT_BYTES, SEAT_KINDS
 from harness.views import Fact, Previous, PublicReading, RoundView
 
 __all__ = ["FORBIDDEN", "SUSPECT", "ArmFinding", "Level", "check_arm"]

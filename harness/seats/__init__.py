@@ -1,1 +1,1 @@
-"""seats."""
+"""The seats: `oneshot`, `loop` and `scripted`, what they sit down to, their tools, and how code is found in a reply."""

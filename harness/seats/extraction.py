@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from harness.seats.blocks import Scan, scan
-from harness.seats.unfenced import regions, starts_as_code
+from harness.seats.unfenced import ends_inside_quotes, regions, starts_as_code
 
 __all__ = ["Extraction", "Rule", "extract_code", "valid_text"]
 
@@ -67,6 +67,8 @@ def extract_code(reply: str, entry_point: str | None = None) -> Extraction:
     text = _without_thoughts(text)
     codelike = starts_as_code(text)
     parts = scan(text, indented=not codelike)
+    if codelike and parts.before_first is not None and ends_inside_quotes(parts.before_first):
+        parts = Scan(blocks=(), outside=text, before_first=None)  # that fence is part of a docstring
     found = _from_blocks(parts, entry_point, codelike=codelike) or _from_lines(parts.outside, entry_point)
     return found if found is not None and found.code else Extraction(code="", rule="none")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["regions", "starts_as_code"]
+__all__ = ["ends_inside_quotes", "regions", "starts_as_code"]
 
 _LOOK = 400
 """How many characters of a line are looked at: enough to tell its kind, and no pattern can take long over them."""
@@ -30,6 +30,14 @@ _SPOKEN = re.compile(r"\b(?:the|you|your|we|this|that|here|please|let's|it's)\b"
 def starts_as_code(text: str) -> bool:
     """Whether the first line that is not blank begins a definition, an import or a decorator."""
     return _START.match(text.lstrip("\n \t")[:_LOOK].partition("\n")[0]) is not None
+
+
+def ends_inside_quotes(text: str) -> bool:
+    """Whether a triple-quoted string is still open at the end of `text`, read as code."""
+    quote = ""
+    for line in text.split("\n"):
+        quote = _quote_after(line, quote)
+    return bool(quote)
 
 
 def regions(text: str) -> tuple[list[str], bool]:

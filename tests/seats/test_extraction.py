@@ -121,6 +121,7 @@ def test_a_reply_without_code_is_empty(reply):
         'TEXT = """\nThe words of this text are prose.\n- and a list\n"""\n\ndef f():\n    return TEXT',
         "TABLE = [\n1, 2,\n3,\n]\n\ndef f(i):\n    return TABLE[i]",
         'def f(s):\n    """\n    ```\n    f("a")\n    ```\n    """\n    return s',
+        'def f(s):\n    """\n```\nexample\n```\n    """\n    return s',
         "@cache\ndef f(n):\n    if n < 2:\n        return n\n    return f(n - 1) + f(n - 2)",
         "if True:\n    x = 1\nelse:\n    x = 2\n\nprint(x)",
         "def f(a):\n    # don't stop here '''\n    return a\n\n\nassert f(1) == 1",
