@@ -44,7 +44,7 @@ def board_of(folder: Path) -> Scoreboard:
         registration.cells,
         progress.outcomes(),
         Analysis.model_validate(registration.experiment["analysis"]),
-        head=str(head) if head is not None else "none",
+        head=None if head is None else str(head),
         registration_id=registration.id,
     )
 
