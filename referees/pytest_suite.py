@@ -56,7 +56,7 @@ class PytestOptions(BaseModel):
 
     cpu_s: Annotated[int, Field(ge=1)] = 20
     """Seconds of the processor that the subject may use while one whole suite runs."""
-    wall_s: Annotated[float, Field(gt=0)] = 60.0
+    wall_s: Annotated[float, Field(gt=0)] = 120.0
     """Seconds that the suite may spend waiting for the subject, all calls together."""
     memory_bytes: Annotated[int, Field(ge=32 << 20)] = 512 << 20
     """Bytes of address space of the subject's process."""

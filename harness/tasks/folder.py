@@ -25,7 +25,7 @@ from harness.tasks.statement import statement
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Tree
 
-__all__ = ["load_folder", "load_folders"]
+__all__ = ["derive_statement", "load_folder", "load_folders"]
 
 SCHEMA = "1.4"
 HARBOR_KEYS = frozenset(
@@ -80,6 +80,16 @@ def load_folders(path: Path) -> tuple[Task, ...]:
     if doubled:
         raise TaskError(f"{path}: {', '.join(doubled)} is the name of more than one task folder")
     return tasks
+
+
+def derive_statement(path: Path) -> str:
+    """What `extras/statement.md` of the task folder `path` must hold. Raises `TaskError` as `load_folder` does."""
+    environment, fixed = _part(path / "environment", IMAGE_FILES), _part(path / "solution", {"solve.sh"})
+    return _derived(_table(path), environment.merged(fixed))
+
+
+def _derived(table: ProctorTable, solution: Tree) -> str:
+    return statement(solution, [(module.module, [*module.exceptions, *module.names]) for module in table.interface])
 
 
 def _table(path: Path) -> ProctorTable:
@@ -151,13 +161,15 @@ def _check(path: Path, table: ProctorTable, task: Task) -> None:
         )
     if "none" in table.extras:
         raise TaskError(f"{path}: proctor.extras names 'none', which every task has: leave it out")
-    if "statement" in table.extras:
-        derived = statement(
-            task.sealed.solution, [(module.module, [*module.names, *module.exceptions]) for module in table.interface]
+    if "statement" in table.extras and _derived(table, task.sealed.solution) != task.open.extras["statement"]:
+        raise TaskError(
+            f"{path}: extras/statement.md is not, word for word, what its tool derives from solution/. Write it with "
+            f"`python -m harness.tasks.folder {path} > {path}/extras/statement.md`"
         )
-        if derived != task.open.extras["statement"]:
-            raise TaskError(
-                f"{path}: extras/statement.md is not what the reference gives: write it with harness.tasks.statement, "
-                "which derives it from solution/ word for word"
-            )
     mutants(task.sealed)
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(derive_statement(Path(sys.argv[1])))
