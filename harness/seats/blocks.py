@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 __all__ = ["Block", "Scan", "scan"]
 
-_OPENING = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+_WIDTH = 3
 _TRANSPARENT = frozenset({"markdown", "md"})
 _PLAIN = frozenset({"", "code", "plain", "plaintext", "text", "txt"})
 
@@ -73,10 +72,14 @@ def scan(text: str, *, indented: bool = True) -> Scan:
 
 def _opening(line: str, *, indented: bool) -> tuple[str, str, str] | None:
     """Indentation, mark and label of a line that opens a fence, or None."""
-    found = _OPENING.match(line)
-    if found is None or (found[1] and not indented):
+    bare = line.lstrip(" \t")
+    indent = line[: len(line) - len(bare)]
+    char = bare[:1]
+    label = bare.lstrip(char)
+    width = len(bare) - len(label)
+    if char not in {"`", "~"} or width < _WIDTH or (indent and not indented) or (char == "`" and "`" in label):
         return None
-    return found[1], found[2], found[3].strip()
+    return indent, char * width, label.strip()
 
 
 def _closing(lines: list[str], start: int, indent: str, mark: str) -> int:

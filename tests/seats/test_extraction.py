@@ -181,25 +181,32 @@ def test_any_reply_has_an_answer(reply, entry_point):
     assert found == extract_code(reply, entry_point)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ["```\n", "```python\n", "`", "~", "<think></think>", "</think>\n", "a ", "a=", "a.", "a[", "def ", " ", "\n", '"""', "'''\n#",
-     "if a b ", "a, ", "x: ", "<think>", "STATUS: DONE\n", "import a\nwords and words\n", "\t```\n", "import ", "@a", "1. "],
-)  # fmt: skip
-def test_time_grows_with_length_alone(unit):
-    """Four times the reply takes at most about four times as long: no pattern can be made to blow up."""
+UNITS = [
+    "```\n", "```python\n", "`", "~", "<think></think>", "</think>\n", "a ", "a=", "a.", "a[", "def ", " ", "\n", '"""', "'''\n#",
+    "if a b ", "a, ", "x: ", "<think>", "STATUS: DONE\n", "import a\nwords and words\n", "\t```\n", "import ", "@a", "1. ",
+    "if :", "if :#", "a :", "from a import ", "@a(", "*", "** ", "a\u2019", "\u00e9 ", "class A", "[1][",
+]  # fmt: skip
+SHAPES = {
+    "one line": lambda unit, size: unit * size,
+    "lines of 300": lambda unit, size: f"{unit * (300 // len(unit))}x\n" * (size * len(unit) // 300),
+    "between fences": lambda unit, size: f"```{unit * size}`\n~~~{unit * size}`",
+    "after code": lambda unit, size: f"def f():\n    return\n{unit * size}",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("unit", UNITS)
+def test_time_grows_with_length_alone(unit, shape):
+    """Four times the reply takes about four times as long: no pattern can be made to blow up."""
 
     def seconds(size):
-        reply = (unit * (size // len(unit) + 1))[:size]
-        best = float("inf")
-        for _ in range(2):
-            start = time.process_time()
-            extract_code(reply, "f")
-            best = min(best, time.process_time() - start)
-        return best
+        reply = SHAPES[shape](unit, size // len(unit))
+        start = time.process_time()
+        extract_code(reply, "f")
+        return time.process_time() - start
 
-    small, large = seconds(50_000), seconds(200_000)
-    assert large < 12 * small + 0.05
+    small, large = seconds(30_000), seconds(120_000)
+    assert large < 12 * small + 0.1
 
 
 def test_ten_megabytes_are_read_in_seconds():
