@@ -1,0 +1,253 @@
+"""What is the embedded sandbox's own: the holes that it is known to have when made carelessly, each seen closed."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from harness import environment
+from harness.clock import fresh_token
+from harness.errors import FenceError, ImageError, WorkspaceError
+from harness.walls import Caps, Mount, Walls
+from harness.workspaces.bubblewrap import BubblewrapBackend
+from harness.workspaces.control_groups import Groups, groups_available
+from harness.workspaces.images import SEAT
+from harness.workspaces.namespaces import kill_by_name
+
+pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
+
+WALLS = Walls(image="proctor-seat")
+OPEN = {"keep_capabilities": True, "new_privileges": True, "open_kernel": True, "run_as_root": True}
+CALLS = """
+import ctypes, errno, os, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    ctypes.set_errno(0)
+    done = libc.syscall(*arguments)
+    print(name, "ok" if done >= 0 else errno.errorcode[ctypes.get_errno()])
+def opened(name, *arguments):
+    try:
+        socket.socket(*arguments).close()
+        print(name, "ok")
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])
+numbers = {"x86_64": (101, 250, 425, 321, 272, 157), "aarch64": (117, 219, 425, 280, 97, 167)}[os.uname().machine]
+call("ptrace", numbers[0], 0, 0, 0, 0)
+call("keyctl", numbers[1], 0, -3, 1)
+call("unshare", numbers[4], 0x10000000)
+opened("vsock", 40, socket.SOCK_STREAM)
+opened("alg", 38, socket.SOCK_SEQPACKET)
+opened("raw", socket.AF_INET, socket.SOCK_RAW)
+opened("tcp", socket.AF_INET, socket.SOCK_STREAM)
+opened("unix", socket.AF_UNIX, socket.SOCK_STREAM)
+import threading
+thread = threading.Thread(target=print, args=("thread ok",))
+thread.start()
+thread.join()
+"""
+
+
+def python(program: str, *words: str) -> list[str]:
+    """The command that runs `program` with the workspace's own Python."""
+    return ["python3", "-I", "-S", "-c", program, *words]
+
+
+def named(name: str) -> list[int]:
+    """Processes whose command line starts with a workspace's name."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().startswith(name.encode() + b"\0"):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+async def test_process_one_tells_nothing_of_the_host() -> None:
+    """Bwrap is process 1 and of the seat's own user: its environment, command line and mounts name nothing of ours."""
+    os.environ["PROCTOR_TEST_CANARY"] = token = fresh_token()
+    try:
+        async with BubblewrapBackend().open(WALLS, run=f"run-{token}") as room:
+            ran = await room.exec(
+                ["sh", "-c", "cat /proc/1/environ /proc/1/cmdline /proc/self/mountinfo; ls /proc/1/fd"]
+            )
+    finally:
+        del os.environ["PROCTOR_TEST_CANARY"]
+    assert b"--args" in ran.stdout, "the command line could be read, so there is something to be said of it"
+    assert token.encode() not in ran.stdout
+    assert str(environment.state_home() / "workspaces").encode() not in ran.stdout
+
+
+async def test_no_descriptor_of_ours_is_inherited() -> None:
+    """A program has its three streams and nothing else, and so has process 1, however many files the harness has open."""
+    ours = os.memfd_create("ours")
+    os.set_inheritable(ours, True)  # its one argument
+    links = "import os\nfor pid in ('self', '1'):\n    for fd in os.listdir('/proc/%s/fd' % pid):\n        try: print(os.readlink('/proc/%s/fd/%s' % (pid, fd)))\n        except OSError: pass"
+    try:
+        async with BubblewrapBackend().open(WALLS, run="t") as room:
+            ran = await room.exec(python(links))
+    finally:
+        os.close(ours)
+    kinds = {line.partition(":")[0] for line in ran.stdout.decode().split()}
+    assert kinds == {"pipe", "anon_inode"}, "the second is how process 1 tells the status, and can't be opened again"
+    assert ran.stdout.count(b"pipe:") == 6
+
+
+async def test_the_kernel_is_walled_in_and_programs_still_work() -> None:
+    """What the list of calls leaves out is refused, what programs need works, and without the filter it is let through."""
+    async with BubblewrapBackend().open(WALLS, run="t") as room:
+        strict = (await room.exec(python(CALLS))).stdout.decode().splitlines()
+    async with BubblewrapBackend().open(replace(WALLS, open_kernel=True), run="t") as room:
+        weak = (await room.exec(python(CALLS))).stdout.decode().splitlines()
+    refused = {"ptrace EPERM", "keyctl EPERM", "unshare EPERM", "vsock EPERM", "alg EPERM", "raw EPERM"}
+    assert refused | {"tcp ok", "unix ok", "thread ok"} == set(strict)
+    assert {"ptrace ok", "keyctl ok", "unshare ok"} <= set(weak)
+
+
+async def test_as_root_the_seat_is_nobody_on_the_host() -> None:
+    """Files of the seat belong to an unprivileged user of the host, and not to root in disguise."""
+    assert os.geteuid() == 0, "this one is about root"
+    async with BubblewrapBackend().open(WALLS, run="t") as room:
+        await room.exec(["touch", "/workspace/mine"])
+        place = environment.state_home() / "workspaces" / room.name / "files"
+        seen = await anyio.to_thread.run_sync((place / "mine").stat)
+    assert (seen.st_uid, seen.st_gid) == (SEAT, SEAT)
+
+
+async def test_an_early_end_leaves_no_survivor() -> None:
+    """An execution cancelled at any instant of its start is gone, the instants at which bwrap alone would leak included."""
+    async with BubblewrapBackend().open(WALLS, run="t") as room:
+        for step in range(40):
+            with anyio.move_on_after(step * 0.001):
+                await room.exec(["sleep", "60"])
+            assert await anyio.to_thread.run_sync(named, room.name) == []
+        assert (await room.facts())["processes_left"] == 0
+
+
+async def test_a_shared_process_tree_is_swept_all_the_same() -> None:
+    """With the host's process tree as a positive control, a detached child is still found and ended."""
+    token = fresh_token()
+    mess = (
+        "import os, sys, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\nprint(os.getpid(), flush=True)"
+    )
+    async with BubblewrapBackend().open(replace(WALLS, host_pids=True), run="t") as room:
+        ran = await room.exec(python(mess, token))
+        assert await anyio.to_thread.run_sync(Path(f"/proc/{int(ran.stdout)}").exists) is False
+        assert (await anyio.to_thread.run_sync(_with_word, token)) == []
+
+
+async def test_limits_of_the_sum_are_set_where_groups_can_be_made() -> None:
+    """What the kernel says of the group is what the caps ask, and the group is gone with the room."""
+    caps = Caps(memory_bytes=300 << 20, cpus=0.5)
+    async with BubblewrapBackend().open(replace(WALLS, caps=caps), run="t") as room:
+        facts = await room.facts()
+    assert ((await BubblewrapBackend().guarantees())["memory_total"] is None) == groups_available()
+    if groups_available():
+        assert (facts["memory_bytes"], facts["nano_cpus"]) == (300 << 20, 500_000_000)
+        assert Groups(name=room.name).told(caps)["memory_bytes"] is None
+
+
+async def test_a_mount_of_a_positive_control_is_there() -> None:
+    """A path of the host shown on purpose can be read, and written if it says so: its absence elsewhere means something."""
+    async with BubblewrapBackend().open(
+        replace(WALLS, mounts=(Mount(source="/etc/hostname", target="/srv/deep/name"),)), run="t"
+    ) as room:
+        ran = await room.exec(["cat", "/srv/deep/name"])
+        assert ran.stdout == await anyio.to_thread.run_sync(Path("/etc/hostname").read_bytes)
+        assert (await room.exec(["sh", "-c", "echo x > /srv/deep/name"])).status != 0
+
+
+async def test_walls_down_are_down() -> None:
+    """Root with all capabilities in its own namespace, and a root file system that can be written."""
+    async with BubblewrapBackend().open(replace(WALLS, **OPEN), run="t") as room:
+        ran = await room.exec(["sh", "-c", "id -u; grep CapEff /proc/self/status; grep Seccomp: /proc/self/status"])
+        assert ran.stdout.split()[0] == b"0"
+        assert int(ran.stdout.split()[2], 16) != 0
+        assert ran.stdout.split()[-1] == b"0"
+    async with BubblewrapBackend().open(replace(WALLS, read_only_root=False), run="t") as room:
+        assert (await room.exec(["sh", "-c", "echo x > /probe && cat /probe"])).stdout == b"x\n"
+
+
+async def test_what_cannot_be_opened_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown image, walls that can't be had, a machine without bwrap, a closed folder: each its own error."""
+    with pytest.raises(ImageError, match="no-such-image"):
+        async with BubblewrapBackend().open(replace(WALLS, image="no-such-image"), run="t"):
+            pass
+    with pytest.raises(FenceError, match="bridge"):
+        async with BubblewrapBackend().open(replace(WALLS, network="bridge"), run="t"):
+            pass
+    closed = tmp_path / "closed"
+    with pytest.raises(WorkspaceError, match=r"chmod o\+x"):
+        async with BubblewrapBackend(home=closed).open(WALLS, run="t"):
+            pass
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WorkspaceError, match="install the package bubblewrap"):
+        async with BubblewrapBackend().open(WALLS, run="t"):
+            pass
+
+
+async def test_a_sandbox_that_cannot_be_set_up_is_no_exit_status() -> None:
+    """Bwrap's own failure is the workspace's, told with bwrap's own words, and never looks like a program's."""
+    gone = Mount(source="/no/such/source", target="/srv/x")
+    async with BubblewrapBackend().open(replace(WALLS, mounts=(gone,)), run="t") as room:
+        with pytest.raises(WorkspaceError, match="/no/such/source"):
+            await room.exec(["true"])
+
+
+async def test_a_life_has_an_end() -> None:
+    """After `caps.lifetime_s` nothing starts any more, and what runs is stopped then."""
+    async with BubblewrapBackend().open(replace(WALLS, caps=Caps(lifetime_s=1.5)), run="t") as room:
+        assert (await room.exec(["sleep", "60"], timeout_s=100)).timed_out
+        with pytest.raises(WorkspaceError, match="lifetime_s"):
+            await room.exec(["true"])
+
+
+async def test_many_executions_cost_little() -> None:
+    """Descriptors and memory do not grow with the number of executions."""
+    async with BubblewrapBackend().open(WALLS, run="t") as room:
+        await room.exec(["true"])
+        descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # names alone
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(25):
+            await room.exec(["sh", "-c", "head -c 100000 /dev/zero"])
+        assert len(os.listdir("/proc/self/fd")) <= descriptors + 2  # noqa: PTH208  # likewise
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+
+
+async def test_a_command_line_tells_its_workspace_and_no_other() -> None:
+    """Reaping finds a process by its first word: one that only mentions the name is none of it."""
+    name = f"proctor-{fresh_token(8)}"
+    bystander = _sleeper(sys.executable, name)
+    member = _sleeper(name, "x")
+    try:
+        assert await anyio.to_thread.run_sync(kill_by_name, name) == 1
+        assert await anyio.to_thread.run_sync(member.wait) == -9
+        assert bystander.poll() is None
+    finally:
+        for process in (bystander, member):
+            process.kill()
+            await anyio.to_thread.run_sync(process.wait)
+
+
+def _sleeper(first: str, word: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([first, "-c", "import time; time.sleep(60)", word], executable=sys.executable)
+
+
+def _with_word(token: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if token.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+        except OSError:
+            continue
+    return found
