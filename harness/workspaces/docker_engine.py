@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -55,6 +56,7 @@ class Engine:
         from requests.exceptions import RequestException
 
         try:
+            _knock(self.url)
             if self._api is None:
                 self._api = _client(self.url)
             return ask(self._api)
@@ -107,6 +109,21 @@ def _threads() -> anyio.CapacityLimiter:
         return limiter
 
 
+def _knock(url: str) -> None:
+    """Raise `OSError` when nothing listens at a local socket: docker-py would leave its own socket open over that."""
+    if (path := _socket_path(url)) is not None:
+        with socket.socket(socket.AF_UNIX) as knocker:
+            knocker.settimeout(_PATIENCE_S)
+            knocker.connect(path)
+
+
+def _socket_path(url: str) -> str | None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("unix", "http+unix"):
+        return None
+    return f"/{parts.netloc}{parts.path}" if parts.netloc else parts.path
+
+
 def _client(url: str) -> Any:
     import docker
 
@@ -118,9 +135,9 @@ def _client(url: str) -> Any:
 
 
 async def _connect(url: str) -> ByteStream:
+    if (path := _socket_path(url)) is not None:
+        return await anyio.connect_unix(path)
     parts = urlsplit(url)
-    if parts.scheme in ("unix", "http+unix"):
-        return await anyio.connect_unix(f"/{parts.netloc}{parts.path}" if parts.netloc else parts.path)
     if parts.scheme in ("tcp", "http") and parts.hostname and parts.port:
         return await anyio.connect_tcp(parts.hostname, parts.port)
     raise WorkspaceError(
