@@ -1,0 +1,154 @@
+"""A whole experiment on fakes: the real main path with a fake workspace backend and a scripted model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from cells import run as run_module
+from cells.freeze import Frozen, freeze
+from cells.plan import Progress
+from harness import plugins
+from harness.clock import SystemClock
+from harness.outcome import CellOutcome
+from harness.record import read_entries
+from tests.fake_workspace import FakeBackend, FakeWorkspace
+
+TASKS = [
+    {
+        "task_id": f"Fake/{number}",
+        "prompt": f'def task_{number}(x):\n    """Return x plus {number}."""\n',
+        "entry_point": f"task_{number}",
+        "canonical_solution": f"    return x + {number}\n",
+        "contract": "",
+        "base_input": [[1]],
+        "plus_input": [[2]],
+        "atol": 0,
+    }
+    for number in range(3)
+]
+
+EXPERIMENT = """
+name = "fake"
+question = "Does the house hold?"
+arms = {arms}
+concurrency = {concurrency}
+replicates = {replicates}
+{more}
+[[tasks]]
+source = "evalplus:tasks.jsonl"
+[[models]]
+name = "m"
+provider = "scripted"
+model = "script"
+{model}
+[seat]
+kind = "{seat}"
+seed_namespace = "fake"
+{seat_options}
+[workspace]
+backend = "docker"
+[referee]
+name = "null"
+[retries]
+void = {retries}
+[analysis]
+[[analysis.contrasts]]
+name = "P over B"
+treatment = "{treatment}"
+control = "{control}"
+"""
+
+
+def write_experiment(folder: Path, **changes: Any) -> Path:
+    """Write an experiment of three tasks into `folder` and return its file."""
+    values = {
+        "arms": '["B", "P"]',
+        "treatment": "P",
+        "control": "B",
+        "concurrency": 2,
+        "replicates": 1,
+        "retries": 1,
+        "more": "",
+        "model": '[models.options]\nreplies = ["```python\\nx = 1\\n```"]',
+        "seat": "oneshot",
+        "seat_options": "",
+        **changes,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in TASKS), "utf-8")
+    path = folder / "experiment.toml"
+    path.write_text(EXPERIMENT.format(**values), "utf-8")
+    return path
+
+
+class Quiet:
+    """A watcher that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.kinds: list[str] = []
+
+    def saw(self, kind: str, body: Any, progress: Progress) -> None:
+        """Keep the kind."""
+        self.kinds.append(kind)
+
+    def note(self, text: str) -> None:
+        """Keep the text."""
+        self.notes.append(text)
+
+
+@contextmanager
+def fakes(monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, **others: Any) -> Iterator[None]:
+    """`docker` is the fake backend, the gate is open (a fake has no fence to probe), `others` replace plugins, as `kind_name`."""
+    real = plugins.load
+
+    def load(kind: plugins.Kind, name: str) -> Any:
+        if kind == "workspaces":
+            return lambda: backend
+        return others.get(f"{kind}_{name}") or real(kind, name)
+
+    async def open_gate(_house: object, _journal: object) -> None:
+        await anyio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(plugins, "load", load)
+    monkeypatch.setattr(run_module, "pass_the_gate", open_gate)
+    monkeypatch.setattr("cells.cell.check_running", lambda *_: None)
+    yield
+
+
+def fake_backend(folder: Path, **changes: Any) -> FakeBackend:
+    """A backend whose workspaces are folders below `folder`."""
+    return FakeBackend(name="docker", **changes)
+
+
+async def frozen_run(folder: Path, **changes: Any) -> Frozen:
+    """Write and freeze an experiment."""
+    return await freeze(write_experiment(folder, **changes), folder / "runs", clock=SystemClock())
+
+
+def outcomes(folder: Path) -> list[CellOutcome]:
+    """The outcomes of a run, in the order of the record."""
+    from harness.outcome import outcome_from_json
+
+    return [
+        outcome_from_json(entry.body) for entry in read_entries(folder / "record.jsonl") if entry.kind == "cell.ended"
+    ]
+
+
+__all__ = [
+    "FakeBackend",
+    "FakeWorkspace",
+    "Quiet",
+    "fake_backend",
+    "fakes",
+    "frozen_run",
+    "outcomes",
+    "write_experiment",
+]
