@@ -163,7 +163,7 @@ async def _first_backend(image: str, say: Say) -> str:
         except (WorkspaceError, ImageError) as error:
             reasons.append(f"{name}: {error}")
             continue
-        say(f"workspace: {name} ({', '.join(f'{key} {value}' for key, value in sorted(engine.items()))})")
+        say(f"workspace: {name} (engine {engine.get('engine', 'unknown')}, kernel {engine.get('kernel', 'unknown')})")
         return name
     raise ExperimentError("no workspace backend can be used:\n  " + "\n  ".join(reasons))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,8 @@ from fences.rendering import render
 from harness import plugins
 from harness.blobs import BlobStore
 from harness.casebook import recall_tasks
-from harness.errors import ExperimentError, PluginError
-from harness.experiment import ArmEntry, Experiment, ModelEntry
+from harness.errors import ExperimentError, PluginError, unknown_name
+from harness.experiment import ArmEntry, Experiment, ModelEntry, SeatEntry
 from harness.messages import Decoding, ModelSpec
 from harness.ports import Arm, ModelProvider, Referee, Seat, WorkspaceBackend
 from harness.pricing import RateTable
@@ -108,7 +109,7 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         experiment=experiment,
         tasks=origin.tasks(experiment),
         arms=arms,
-        seat=plugins.load("seats", experiment.seat.kind)(experiment.seat.options),
+        seat=_seat(experiment.seat),
         referee=plugins.load("referees", experiment.referee.name)(experiment.referee.options),
         backend=plugins.load("workspaces", experiment.workspace.backend)(),
         providers={entry.name: plugins.load("models", entry.ways()[0].provider)() for entry in experiment.models},
@@ -116,6 +117,17 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         fence=render(policy, experiment.workspace.image),
         decoding=Decoding(**{**experiment.seat.decoding.model_dump(), "stop": tuple(experiment.seat.decoding.stop)}),
     )
+
+
+def _seat(entry: SeatEntry) -> Seat:
+    """Make a seat with its options as keyword arguments, naming an option that it does not have."""
+    maker = plugins.load("seats", entry.kind)
+    known = inspect.signature(maker).parameters
+    for name in entry.options:
+        if name not in known:
+            raise ExperimentError(f"seat.options: {unknown_name('option', name, known)}")
+    seat: Seat = maker(**entry.options)
+    return seat
 
 
 def _arm(entry: str | ArmEntry, origin: Origin) -> Arm:

@@ -80,7 +80,8 @@ def load(kind: Kind, name: str) -> Any:
     """
     The callable that makes plugin `name`. Raises `PluginError` when it is unknown or can't be imported.
 
-    An arm, probe, model provider or workspace backend is made with no argument; a referee or seat with its options.
+    An arm, probe, model provider or workspace backend is made with no argument, a referee with the mapping of its
+    options, a seat with its options as keyword arguments.
     """
     known = table(kind)
     if name not in known:
