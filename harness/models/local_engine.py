@@ -119,14 +119,20 @@ class Engine:
             "OMP_WAIT_POLICY": "passive",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
-        process = await anyio.open_process(
-            [sys.executable, "-P", "-m", "harness.models.local_child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env=child_env,
-            start_new_session=True,
-        )
+        try:
+            # A start that is cancelled half-way would leave a process that nobody knows of.
+            with anyio.CancelScope(shield=True):
+                process = await anyio.open_process(
+                    [sys.executable, "-P", "-m", "harness.models.local_child"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    env=child_env,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            log.close()
+            raise ModelServerError(f"the embedded engine's process can't be started: {error}") from error
         assert process.stdout is not None  # a pipe was asked for
         return _Child(process=process, lines=BufferedByteReceiveStream(process.stdout), log=log, num_ctx=num_ctx)
 

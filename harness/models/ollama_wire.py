@@ -94,9 +94,24 @@ class _Transport(httpx.AsyncHTTPTransport):
             content = json.dumps({**json.loads(content), "truncate": False, "shift": False}).encode()
             headers["content-length"] = str(len(content))
         sent = httpx.Request(
-            request.method, request.url, headers=headers, content=content, extensions=request.extensions
+            request.method, request.url, headers=headers, stream=_Body(content), extensions=request.extensions
         )
         return await super().handle_async_request(sent)
+
+
+class _Body(httpx.AsyncByteStream):
+    """A request's body. The client's own is a generator, which a call cancelled while it is sent leaves unfinished."""
+
+    def __init__(self, content: bytes) -> None:
+        self._parts = [content] if content else []
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._parts:
+            raise StopAsyncIteration
+        return self._parts.pop()
 
 
 @contextmanager

@@ -207,12 +207,13 @@ def _blame(error: Exception, key: str | None) -> Blamed:
 
     words = bounded(error, without=key)
     if isinstance(error, openai.APIStatusError):
+        words = bounded(error.response.text.strip() or error, without=key)
         code, kind = getattr(error, "code", None), getattr(error, "type", None)
-        if is_overflow(code, kind, error):
+        if is_overflow(code, kind, words):
             return ContextTruncated(f"the server refused a prompt that does not fit its window: {words}")
         if 400 <= error.status_code < 500 and error.status_code not in BUSY:
-            return RequestRefused(f"the server refused the request: {words}")
-        return ModelServerError(f"the server failed with status {error.status_code}: {words}")
+            return RequestRefused(f"the server refused the request (status {error.status_code}): {words}")
+        return ModelServerError(f"the server failed (status {error.status_code}): {words}")
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
         return ModelServerError(f"the server can't be reached: {words} {bounded(cause or '', without=key)}".strip())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-from models.fault_server import FaultServer
+from fault_server import FaultServer
 
 
 @pytest.fixture
