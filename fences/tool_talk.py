@@ -9,6 +9,7 @@ from typing import Any
 from fences.classifier import Try, weigh
 from fences.programs import program
 from harness.clock import fresh_token
+from harness.permissions import WORKSPACE
 from harness.ports import Workspace
 from harness.views import Attempt, Finding
 from harness.walls import ToolRules
@@ -39,7 +40,7 @@ def reports_in(text: str) -> list[bytes]:
 async def work_with_tools(workspace: Workspace, rules: ToolRules) -> Attempt:
     """Whether each tool that the rules list does its honest work in the workspace; SERVED when all of them do."""
     token = fresh_token(8)
-    folder = f"proctor-ability-{token}"
+    folder = f"{min(rules.writable, default=WORKSPACE)}/proctor-ability-{token}"
     path = f"{folder}/note.txt"
     talks: Mapping[str, tuple[Mapping[str, Any], str]] = {
         "write": ({"path": path, "content": f"first {token}\n"}, ""),

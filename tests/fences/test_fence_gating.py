@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fake_workspace import FakeBackend
 from pydantic import ValidationError
 
 from fences.gate import gate, refusals
@@ -17,6 +16,7 @@ from harness import plugins
 from harness.canonical import canonical_bytes
 from harness.errors import GateRefused, PluginError
 from harness.views import Finding
+from tests.fake_workspace import FakeBackend
 
 DENIED, ABSENT, SERVED, UNCLEAR = Finding.DENIED, Finding.ABSENT, Finding.SERVED, Finding.INCONCLUSIVE
 POLICY = FencePolicy(tools=("read", "submit"), requires=("network", "probe:net"), must_work=("read-task",))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fake_workspace import FakeWorkspace, ran
 
 from fences.stage import set_the_stage
 from fences.witnesses import ask, dns_query, vouch
 from harness import environment
 from harness.errors import WorkspaceError
 from harness.views import Site
+from tests.fake_workspace import FakeWorkspace, ran
 
 ANSWERING = {
     "loopback": "loopback",

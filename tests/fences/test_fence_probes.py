@@ -1,0 +1,290 @@
+"""
+Each probe says DENIED, ABSENT, SERVED and INCONCLUSIVE when it must. What stands in for the workspace here is a fake;
+that the programs meet real walls is shown on live backends.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fences.policy import FencePolicy
+from fences.probes_files import HostWriteProbe
+from fences.probes_process import HostEnvironmentProbe
+from fences.probes_tools import (
+    EditToolProbe,
+    ListToolProbe,
+    ReadToolProbe,
+    RunToolProbe,
+    SearchToolProbe,
+    WriteToolProbe,
+)
+from fences.programs import ProgramProbe
+from fences.receipt import registered_probes
+from fences.rendering import render
+from fences.stage import set_the_stage
+from fences.weakenings import NotMeasuredError, described
+from harness.views import Finding, Site
+from harness.walls import ToolRules
+from tests.fake_workspace import FakeWorkspace, ran
+
+STRICT = render(FencePolicy(), "img")
+PROGRAMS = [probe for probe in registered_probes() if isinstance(probe, ProgramProbe)]
+SCRIPTED = [probe for probe in PROGRAMS if not isinstance(probe, HostWriteProbe)]
+TOOLS = [ReadToolProbe(), ListToolProbe(), SearchToolProbe(), WriteToolProbe(), EditToolProbe()]
+
+
+def report(*tries):
+    """A program that reports these tries."""
+    return ran(stdout=json.dumps({"tries": list(tries)}).encode())
+
+
+async def attempt(probe, result, site, rules=STRICT.rules):
+    """What the probe makes of a workspace whose python3 ends with `result`."""
+    return await probe.attempt(FakeWorkspace(programs={"python3": lambda call: result}), rules, site)
+
+
+@pytest.mark.anyio
+async def test_a_probe_tells_the_four_findings_apart():
+    """A wall's errno is DENIED, absence ABSENT, the canary or fact SERVED, and everything unclear INCONCLUSIVE."""
+    async with set_the_stage() as site:
+        for probe in SCRIPTED:
+            served = {"what": "door", "fact": "made"}
+            if probe.canary:
+                served = {"what": "door", "got": f"x{site.canaries[probe.canary]}y".encode().hex()}
+            expected = [
+                (report({"what": "door", "signature": "EPERM"}), Finding.DENIED),
+                (report({"what": "door", "signature": "ENOENT"}), Finding.ABSENT),
+                (report({"what": "door", "signature": "ENOENT"}, served), Finding.SERVED),
+                (report({"what": "door", "got": b"other bytes".hex()}), Finding.INCONCLUSIVE),
+                (report({"what": "door", "signature": "TIMEOUT"}), Finding.INCONCLUSIVE),
+                (report(), Finding.INCONCLUSIVE),
+                (ran(), Finding.INCONCLUSIVE),
+                (ran(status=127, stderr=b"python3: not found"), Finding.INCONCLUSIVE),
+                (ran(status=137), Finding.INCONCLUSIVE),
+                (ran(status=None, timed_out=True), Finding.INCONCLUSIVE),
+                (ran(stdout=b"I am not able to help with that."), Finding.INCONCLUSIVE),
+            ]
+            for result, finding in expected:
+                found = await attempt(probe, result, site)
+                assert found.finding is finding, (probe.name, result)
+                assert not [value for value in site.canaries.values() if value in found.evidence], probe.name
+
+
+@pytest.mark.anyio
+async def test_a_program_is_never_told_a_canary():
+    """No canary stands in what is sent into the workspace: a program can't bring back what it was given."""
+    async with set_the_stage() as site:
+        for probe in PROGRAMS:
+            room = FakeWorkspace(programs={"python3": lambda call: ran()})
+            await probe.attempt(room, STRICT.rules, site)
+            sent = [text for call in room.calls for text in (*call.argv, call.stdin.decode())]
+            assert sent, probe.name
+            assert not [name for name, value in site.canaries.items() if value in " ".join(sent)], probe.name
+
+
+@pytest.mark.anyio
+async def test_a_control_takes_something_down():
+    """Each weakening differs from the strict fence, and its description holds no path, address or canary of the run."""
+    async with set_the_stage() as site:
+        for probe in registered_probes():
+            weak = probe.weaken(STRICT, site)
+            said = described(STRICT, weak)
+            assert weak != STRICT, probe.name
+            assert said != "nothing", probe.name
+            own = (*site.canaries.values(), *site.places.values())
+            assert not [value for value in own if value in said], probe.name
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["loopback", "address", "dns", "abstract-socket", "ipv6"])
+async def test_a_network_probe_needs_its_target_up(name):
+    """With the listener down outside too, a refusal or an unreachable network proves nothing."""
+    probe = next(item for item in PROGRAMS if item.name == name)
+    down = {"loopback": "tcp 127.0.0.1 1", "address": "tcp 127.0.0.1 1", "loopback6": "tcp ::1 1"}
+    down |= {"dns": "tcp 127.0.0.1 1", "dns-address": "tcp 127.0.0.1 1", "abstract": "abstract proctor-nobody"}
+    site = Site(canaries=dict.fromkeys([*down], "c"), places=down)
+    for signature in ("ECONNREFUSED", "ENETUNREACH"):
+        found = await attempt(probe, report({"what": name, "signature": signature}), site)
+        assert found.finding is Finding.INCONCLUSIVE
+        assert "down outside too" in found.evidence
+
+
+@pytest.mark.anyio
+async def test_refused_counts_only_on_the_own_loopback():
+    """A refusal is ABSENT for the probe of the loopback, and INCONCLUSIVE for that of the host's address."""
+    by_name = {probe.name: probe for probe in PROGRAMS}
+    refused = report({"what": "x", "signature": "ECONNREFUSED"})
+    async with set_the_stage() as site:
+        assert (await attempt(by_name["loopback"], refused, site)).finding is Finding.ABSENT
+        assert (await attempt(by_name["abstract-socket"], refused, site)).finding is Finding.ABSENT
+        assert (await attempt(by_name["address"], refused, site)).finding is Finding.INCONCLUSIVE
+        assert (await attempt(by_name["engine-socket"], refused, site)).finding is Finding.INCONCLUSIVE
+
+
+def test_a_host_without_a_decoy_measures_nothing():
+    """Where the host has no address or no IPv6, the control says so instead of failing."""
+    bare = Site(canaries={}, places={})
+    for name in ("address", "route", "metadata", "ipv6", "dns"):
+        probe = next(item for item in PROGRAMS if item.name == name)
+        with pytest.raises(NotMeasuredError, match="this host has no"):
+            probe.weaken(STRICT, bare)
+
+
+async def on_this_host(call):
+    """Run the probe's program right here, with no fence at all and this process's own environment."""
+    done = await anyio.run_process([sys.executable, *call.argv[1:]], check=False)
+    return ran(stdout=done.stdout, stderr=done.stderr, status=done.returncode)
+
+
+@pytest.mark.anyio
+async def test_without_a_fence_every_decoy_comes_back():
+    """The programs do find what they look for: run on the host itself, each brings its evidence."""
+    names = {"loopback", "address", "dns", "abstract-socket", "engine-socket", "host-file", "other-cell"}
+    names |= {"host-processes", "host-environment", "host-write"}
+    async with set_the_stage() as site:
+        for probe in PROGRAMS:
+            if probe.name in names and (probe.name != "address" or "address" in site.places):
+                room = FakeWorkspace(programs={"python3": on_this_host})
+                found = await probe.attempt(room, STRICT.rules, site)
+                assert found.finding is Finding.SERVED, (probe.name, found.evidence)
+                assert not [value for value in site.canaries.values() if value in found.evidence], probe.name
+
+
+@pytest.mark.anyio
+async def test_a_write_is_what_the_host_sees():
+    """Whatever the program says, only a nonce on the host is SERVED; a claim without one is INCONCLUSIVE."""
+    probe = HostWriteProbe()
+    async with set_the_stage() as site:
+        claimed = await attempt(probe, report({"what": "host folder", "signature": "WROTE"}), site)
+        assert claimed.finding is Finding.INCONCLUSIVE
+
+        def write_silently(call):
+            told = json.loads(call.argv[-1])
+            Path(told["outside-path"], told["file"]).write_text(told["nonce"])
+            return ran(status=137)
+
+        room = FakeWorkspace(programs={"python3": write_silently})
+        assert (await probe.attempt(room, STRICT.rules, site)).finding is Finding.SERVED
+        denied = await attempt(probe, report({"what": "host folder", "signature": "EROFS"}), site)
+        assert denied.finding is Finding.DENIED
+
+
+@pytest.mark.anyio
+async def test_a_variable_named_like_a_secret_is_a_breach():
+    """The program names a variable that sounds like a secret, whether or not it is the decoy."""
+    site = Site(canaries={"variable": "c"}, places={"variable": "PROCTOR_DECOY_X"})
+
+    async def with_key(call):
+        argv = ["/usr/bin/env", "-i", "MY_API_KEY=x", "GPG_KEY=y", sys.executable, *call.argv[1:]]
+        done = await anyio.run_process(argv, check=False)
+        return ran(stdout=done.stdout, stderr=done.stderr, status=done.returncode)
+
+    found = await HostEnvironmentProbe().attempt(FakeWorkspace(programs={"python3": with_key}), STRICT.rules, site)
+    assert found.finding is Finding.SERVED
+    assert "MY_API_KEY" in found.evidence
+    assert "GPG_KEY" not in found.evidence
+
+
+class OpenRoom(FakeWorkspace):
+    """A fake whose file tool reaches the decoys of `home` too, as behind a mount, and which lays real links."""
+
+    def __init__(self, home):
+        super().__init__(programs={"python3": self.lay_links})
+        self.home = home
+
+    def lay_links(self, call):
+        """The links of the tool probes, below this fake's own folder."""
+        told = json.loads(call.argv[-1])
+        folder = self.folder / told["links"]
+        folder.mkdir(exist_ok=True)
+        for name, target in told["targets"].items():
+            if not (folder / name).is_symlink():
+                (folder / name).symlink_to(target)
+        return report({"what": "prepare", "fact": "prepared"})
+
+    def _rooted(self, stdin):
+        """Requests below the decoys' own home stay there; no other place of the host can be named."""
+        lengths = struct.Struct(">II")
+        out, at = b"", 0
+        frames = super()._rooted(stdin)
+        while at < len(frames):
+            head, body = lengths.unpack_from(frames, at)
+            at += lengths.size
+            ask = json.loads(frames[at : at + head])
+            ask["root"] = ask["root"].replace(f"/nonexistent{self.home}", self.home)
+            text = json.dumps(ask).encode()
+            out += lengths.pack(len(text), body) + text + frames[at + head : at + head + body]
+            at += head + body
+        return out
+
+
+@pytest.mark.anyio
+async def test_a_tool_behind_its_rules_turns_every_door_down():
+    """With the policy's rules every door is REFUSED by the tool itself, though nothing else stands in its way."""
+    async with set_the_stage() as site:
+        for probe in TOOLS:
+            found = await probe.attempt(OpenRoom(site.places["home"]), STRICT.rules, site)
+            assert found.finding is Finding.DENIED, (probe.name, found.evidence)
+            for door in ("outside", "dots", "link to the decoy", "sibling", "denied /root"):
+                assert f"{door}: REFUSED" in found.evidence, probe.name
+
+
+@pytest.mark.anyio
+async def test_a_tool_with_its_rules_down_is_served():
+    """With the control's rules the tool gets at the decoy, and the evidence is the canary or the host's own look."""
+    async with set_the_stage() as site:
+        for probe in TOOLS:
+            weak = probe.weaken(STRICT, site)
+            found = await probe.attempt(OpenRoom(site.places["home"]), weak.rules, site)
+            assert found.finding is Finding.SERVED, (probe.name, found.evidence)
+            assert site.canaries[probe.canary] not in found.evidence
+
+
+@pytest.mark.anyio
+async def test_rules_with_a_hole_do_not_hide_behind_the_walls():
+    """A call that the rules let through and the walls then answer with 'not there' is no refusal of the rules."""
+    holed = ToolRules(tools=STRICT.rules.tools, readable=("/workspace", "/etc"), writable=("/workspace", "/etc"))
+    async with set_the_stage() as site:
+        for probe in TOOLS:
+            found = await probe.attempt(OpenRoom(site.places["home"]), holed, site)
+            assert found.finding is Finding.INCONCLUSIVE, (probe.name, found.evidence)
+
+
+@pytest.mark.anyio
+async def test_a_tool_probe_needs_its_links():
+    """Links that could not be laid make the attempt INCONCLUSIVE: half the doors were not tried."""
+    async with set_the_stage() as site:
+        failed = report({"what": "prepare", "signature": "EROFS"})
+        for result in (failed, ran(status=127)):
+            found = await attempt(ReadToolProbe(), result, site)
+            assert (found.finding, "links" in found.evidence) == (Finding.INCONCLUSIVE, True)
+
+
+@pytest.mark.anyio
+async def test_the_run_tool_is_probed_by_what_its_program_reports():
+    """Through the run tool the same program tells DENIED, SERVED (file or variable) and INCONCLUSIVE apart."""
+    probe = RunToolProbe()
+    file, own = {"what": "host file"}, {"what": "environment", "signature": "NOTHING"}
+
+    async def found(result):
+        room = FakeWorkspace(programs={"bash": lambda call: result})
+        return (await probe.attempt(room, STRICT.rules, site)).finding
+
+    async with set_the_stage() as site:
+        canary, secret = site.canaries["host-file"].encode().hex(), site.canaries["variable"].encode().hex()
+        assert await found(report({**file, "signature": "EACCES"}, own)) is Finding.DENIED
+        assert await found(report({**file, "signature": "ENOENT"}, own)) is Finding.ABSENT
+        assert await found(report({**file, "got": canary}, own)) is Finding.SERVED
+        leaked = {"what": "environment", "got": secret}
+        assert await found(report({**file, "signature": "ENOENT"}, leaked)) is Finding.SERVED
+        assert await found(ran(stdout=b"bash: python3: not found", status=127)) is Finding.INCONCLUSIVE
+        assert await found(ran(status=None, timed_out=True)) is Finding.INCONCLUSIVE
+        without = ToolRules(tools=frozenset({"read"}), readable=("/workspace",), writable=())
+        refused = await probe.attempt(FakeWorkspace(), without, site)
+        assert refused.finding is Finding.DENIED

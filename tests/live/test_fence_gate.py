@@ -1,0 +1,171 @@
+"""The whole table on real backends, and a gate that is defeated by nothing that was weakened behind its back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from fences.gate import gate
+from fences.policy import FencePolicy
+from fences.receipt import registered_probes, take_receipt
+from fences.replay import compare_rows
+from fences.rows import why_not
+from fences.table import probe_all
+from harness.clock import SystemClock
+from harness.errors import GateRefused
+from harness.plugins import load
+from harness.walls import Mount, Walls
+from harness.workspaces.images import ImageStore
+
+pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(180)]
+
+POLICY = FencePolicy()
+SECONDS = {"docker": 60, "bubblewrap": 15}
+NEVER_ON_BUBBLEWRAP = {"new-privileges"}
+"""bwrap sets the flag itself and can't be told not to."""
+
+
+@pytest.fixture(params=["bubblewrap", "docker"])
+def backend(request):
+    """Each backend that workspaces come from."""
+    return load("workspaces", request.param)()
+
+
+@pytest.fixture
+def anyio_backend():
+    """The table's own concurrency is tested on both loops with fakes; one is enough for the engines."""
+    return "asyncio"
+
+
+def image_for(backend):
+    """The seat's image, or the host's own programs where bubblewrap has no image yet."""
+    if backend.name == "bubblewrap" and "proctor-seat" not in ImageStore().names():
+        return "host"
+    return "proctor-seat"
+
+
+class TamperingBackend:
+    """A backend whose walls are changed behind the gate's back, for every workspace that it opens."""
+
+    def __init__(self, inner, tamper: Callable[[Walls], Walls]) -> None:
+        self._inner, self._tamper = inner, tamper
+        self.name = inner.name
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def open(self, walls, *, run):
+        """The real backend's workspace, behind other walls than were asked for."""
+        return self._inner.open(self._tamper(walls), run=run)
+
+
+async def refusal(backend, tamper):
+    """Why the gate refuses a fence that was weakened by `tamper`."""
+    tampered = TamperingBackend(backend, tamper)
+    image = image_for(backend)
+    receipt = await take_receipt(tampered, POLICY, image)
+    rows = await probe_all(tampered, POLICY, image, run="test-tampered")
+    names = [probe.name for probe in registered_probes()]
+    with pytest.raises(GateRefused) as caught:
+        gate(rows, POLICY, probes=names, taken_for=receipt, now=receipt)
+    return caught.value.detail
+
+
+async def test_the_whole_table_holds(backend):
+    """Every probe holds with its control, the gate lets the run start, a replay agrees, and it takes seconds."""
+    image, clock = image_for(backend), SystemClock()
+    receipt = await take_receipt(backend, POLICY, image)
+    start = clock.monotonic()
+    rows = await probe_all(backend, POLICY, image, run="test-table")
+    seconds = clock.monotonic() - start
+    failed = [why_not(row) for row in rows if row.holds is False]
+    unmeasured = {row.probe for row in rows if row.holds is None and row.kind == "breach"}
+    assert failed == []
+    assert unmeasured == (NEVER_ON_BUBBLEWRAP if backend.name == "bubblewrap" else set())
+    assert seconds < SECONDS[backend.name]
+    names = [probe.name for probe in registered_probes()]
+    assert gate(rows, POLICY, probes=names, taken_for=receipt, now=receipt) is None
+    again = await probe_all(backend, POLICY, image, run="test-replay")
+    assert [str(difference) for difference in compare_rows(rows, again)] == []
+
+
+async def test_a_network_behind_the_gates_back_is_found():
+    """A bridge network is named by the probes of routes and addresses, and by what is running."""
+    text = await refusal(load("workspaces", "docker")(), lambda walls: replace(walls, network="bridge"))
+    for name in ("address", "route", "metadata", "running-network-mode"):
+        assert f"{name}: with the fence up" in text
+    assert "the canary came back" in text
+
+
+async def test_the_hosts_network_is_found(backend):
+    """The host's own network is named by every probe of a listener."""
+    text = await refusal(backend, lambda walls: replace(walls, network="host"))
+    for name in ("address", "loopback", "dns", "route", "metadata", "abstract-socket"):
+        assert f"{name}: with the fence up it was SERVED" in text
+
+
+async def test_the_engines_socket_is_found():
+    """The engine's own socket, mounted into a seat that may not even use it, refuses the run."""
+    mount = Mount(source="/var/run/docker.sock", target="/var/run/docker.sock")
+    text = await refusal(load("workspaces", "docker")(), lambda walls: replace(walls, mounts=(*walls.mounts, mount)))
+    assert "engine-socket: with the fence up it was DENIED" in text
+    assert "mounts: with the fence up it was SERVED (/run/docker.sock" in text.replace("/var/run", "/run")
+    assert "running-mounts: with the fence up" in text
+
+
+async def test_a_mounted_folder_of_the_host_is_found(backend):
+    """Any folder of the host, wherever it is mounted, is named by the list of mounts."""
+    mount = Mount(source="/opt", target="/tmp/somewhere")
+    text = await refusal(backend, lambda walls: replace(walls, mounts=(*walls.mounts, mount)))
+    assert "mounts: with the fence up it was SERVED (/tmp/somewhere" in text
+
+
+async def test_the_decoys_own_folder_is_found(backend):
+    """The stage's folders, mounted read-only, are named by the probes that look for them."""
+    mount = Mount(source="/tmp", target="/tmp")
+    text = await refusal(backend, lambda walls: replace(walls, mounts=(mount, *walls.mounts)))
+    for name in ("host-file", "sealed-half", "engine-socket", "symlink-out", "tool-run"):
+        assert f"{name}: with the fence up it was SERVED" in text
+
+
+async def test_a_secret_in_the_environment_is_found(backend):
+    """The harness's environment handed through is named by its decoy, and a lone key by its name."""
+    text = await refusal(backend, lambda walls: replace(walls, environment={**os.environ, **walls.environment}))
+    assert "host-environment: with the fence up it was SERVED" in text
+    assert "tool-run: with the fence up it was SERVED" in text
+    text = await refusal(backend, lambda walls: replace(walls, environment={"MODEL_API_KEY": "x"}))
+    assert "host-environment: with the fence up it was SERVED (MODEL_API_KEY: a variable" in text
+
+
+async def test_a_lifted_filter_and_kept_capabilities_are_found(backend):
+    """Root with capabilities and no filter of system calls is named by each probe of what a program is."""
+
+    def tamper(walls):
+        return replace(walls, keep_capabilities=True, new_privileges=True, open_kernel=True, run_as_root=True)
+
+    text = await refusal(backend, tamper)
+    for name in (
+        "capabilities",
+        "kernel-calls",
+        "foreign-entry",
+        "mount-call",
+        "raw-socket",
+        "user-namespace",
+        "vsock",
+    ):
+        assert f"{name}: with the fence up it was SERVED" in text
+
+
+async def test_a_writable_root_is_found(backend):
+    """A root file system that can be written is named by the probe that writes there."""
+    text = await refusal(backend, lambda walls: replace(walls, read_only_root=False, run_as_root=True))
+    assert "root-write: with the fence up it was SERVED" in text
+
+
+async def test_the_hosts_processes_are_found(backend):
+    """The host's process tree is named by the marked process."""
+    text = await refusal(backend, lambda walls: replace(walls, host_pids=True))
+    assert "host-processes: with the fence up it was SERVED" in text
