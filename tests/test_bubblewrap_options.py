@@ -20,6 +20,7 @@ from harness.workspaces.bubblewrap_options import (
     base_environment,
     bwrap_options,
     check_walls,
+    environment_options,
     launcher,
     marker,
 )
@@ -31,7 +32,7 @@ HOST = Root(folder=None)
 
 def options(walls: Walls = SEALED, root: Root = HOST) -> list[str]:
     """The options as text, small files by their content."""
-    words = bwrap_options(walls, root, "/host/room", environment=base_environment(walls))
+    words = [*bwrap_options(walls, root, "/host/room"), *environment_options(base_environment(walls))]
     return [word.data.decode() if isinstance(word, SmallFile) else word for word in words]
 
 

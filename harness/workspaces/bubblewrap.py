@@ -25,7 +25,14 @@ from harness.walls import Walls
 from harness.workspaces.bpf import ARCHITECTURES, assemble, compile_filter
 from harness.workspaces.bubblewrap_folder import Room, clear, is_root, leftovers
 from harness.workspaces.bubblewrap_host import engine_facts, find_bwrap, host_digest
-from harness.workspaces.bubblewrap_options import HOST_IMAGE, Root, base_environment, bwrap_options, check_walls
+from harness.workspaces.bubblewrap_options import (
+    HOST_IMAGE,
+    Root,
+    base_environment,
+    bwrap_options,
+    check_walls,
+    environment_options,
+)
 from harness.workspaces.bubblewrap_room import BubblewrapWorkspace
 from harness.workspaces.control_groups import groups_available
 from harness.workspaces.images import SEAT, ImageStore
@@ -113,7 +120,7 @@ class BubblewrapBackend:
         """
         check_walls(walls)
         root = Root(folder=None if walls.image == HOST_IMAGE else self._images().rootfs(walls.image))
-        words = bwrap_options(walls, root, "{workspace}", environment=base_environment(walls))
+        words = [*bwrap_options(walls, root, "{workspace}"), *environment_options(base_environment(walls))]
         shown = [word if isinstance(word, str) else f"sha256:{digest_bytes(word.data)}" for word in words]
         filtered = self._seccomp(walls)
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ __all__ = [
     "base_environment",
     "bwrap_options",
     "check_walls",
+    "environment_options",
     "launcher",
     "marker",
 ]
@@ -90,10 +92,10 @@ def check_walls(walls: Walls) -> None:
             raise FenceError(f"mount {mount.source!r} at {mount.target!r}: expected two absolute paths")
 
 
-def bwrap_options(walls: Walls, root: Root, workspace: str, *, environment: Mapping[str, str]) -> list[Option]:
+def bwrap_options(walls: Walls, root: Root, workspace: str) -> list[Option]:
     """
-    The options of one execution, in the order bwrap carries them out. `workspace` is the host folder that becomes
-    `/workspace`. Raises `FenceError` for walls that can't be had.
+    The options of every execution in a workspace, in the order bwrap carries them out, but for the environment, which
+    is empty. `workspace` is the host folder that becomes `/workspace`. Raises `FenceError` for walls that can't be had.
     """
     check_walls(walls)
     return [
@@ -102,10 +104,14 @@ def bwrap_options(walls: Walls, root: Root, workspace: str, *, environment: Mapp
         *_kernel_files(walls),
         *_room(walls, workspace),
         "--clearenv",
-        *(word for name, value in sorted(environment.items()) for word in ("--setenv", name, value)),
         "--chdir",
         "/",
     ]
+
+
+def environment_options(environment: Mapping[str, str]) -> list[Option]:
+    """The options that give a program its variables."""
+    return [word for name, value in sorted(environment.items()) for word in ("--setenv", name, value)]
 
 
 def base_environment(walls: Walls) -> dict[str, str]:
@@ -172,13 +178,18 @@ def _kernel_files(walls: Walls) -> Iterator[str]:
         yield from ("--ro-bind", "/proc", "/proc")
     else:
         yield from ("--proc", "/proc")
-        for name in () if walls.open_kernel else MASKED:
-            if Path("/proc", name).exists():
-                yield from ("--ro-bind", "/dev/null", f"/proc/{name}")
+        for path in () if walls.open_kernel else _masked():
+            yield from ("--ro-bind", "/dev/null", path)
     yield from ("--dev", "/dev")
     yield from ("--perms", "1777", "--size", str(min(walls.caps.tmp_bytes, 16 << 20)), "--tmpfs", "/dev/shm")  # noqa: S108  # a path in the workspace, not on this host
     yield from ("--remount-ro", "/dev")
     yield from ("--perms", "1777", "--size", str(walls.caps.tmp_bytes), "--tmpfs", "/tmp")  # noqa: S108  # likewise
+
+
+@cache
+def _masked() -> tuple[str, ...]:
+    """The files of /proc that are masked, of those that this kernel has."""
+    return tuple(f"/proc/{name}" for name in MASKED if Path("/proc", name).exists())
 
 
 def _room(walls: Walls, workspace: str) -> Iterator[str]:

@@ -15,7 +15,14 @@ from harness.errors import WorkspaceError
 from harness.walls import ExecResult, Walls
 from harness.workspaces.bubblewrap_facts import LOOK, facts_of, own_namespaces
 from harness.workspaces.bubblewrap_folder import Room
-from harness.workspaces.bubblewrap_options import Root, base_environment, bwrap_options, launcher, marker
+from harness.workspaces.bubblewrap_options import (
+    Root,
+    base_environment,
+    bwrap_options,
+    environment_options,
+    launcher,
+    marker,
+)
 from harness.workspaces.bubblewrap_run import KILL_DEADLINE_S, Command, Execution, Pipe, start
 
 __all__ = ["BubblewrapWorkspace"]
@@ -75,7 +82,7 @@ class BubblewrapWorkspace:
     ) -> None:
         self.name = room.name
         self._walls = walls
-        self._root = root
+        self._options = bwrap_options(walls, root, str(room.files))
         self._room = room
         self._bwrap = bwrap
         self._user = user
@@ -209,7 +216,7 @@ class BubblewrapWorkspace:
             Command(
                 name=self.name,
                 bwrap=self._bwrap,
-                options=bwrap_options(self._walls, self._root, str(self._room.files), environment=environment),
+                options=[*self._options, *environment_options(environment)],
                 argv=launcher(self._walls, token, cwd, argv, address_space=groups is None),
                 user=self._user,
                 seccomp=self._seccomp,

@@ -32,19 +32,15 @@ class Namespace:
 
     def members(self) -> list[int]:
         """The processes alive in it, by number; a zombie runs nothing and is not counted."""
-        return [pid for pid in _processes() if self._holds(pid) and _state(pid) not in {None, "Z", "X"}]
+        # Text and not `Path`: this looks at every process of the host after each execution.
+        link = f"/ns/{self.kind}"
+        return [pid for pid in _processes() if _inode(f"/proc/{pid}{link}") == self.inode and _lives(pid)]
 
     def kill(self) -> None:
         """Send SIGKILL to every member."""
         for pid in self.members():
             with suppress(*_GONE):
                 os.kill(pid, signal.SIGKILL)
-
-    def _holds(self, pid: int) -> bool:
-        try:
-            return (_PROC / str(pid) / "ns" / self.kind).stat().st_ino == self.inode
-        except _GONE:
-            return False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +73,7 @@ class Owner:
             return False
         if self.pid_namespace != _own_namespace():
             return True
-        return _started(self.pid) == self.started and _state(self.pid) not in {None, "Z", "X"}
+        return _started(self.pid) == self.started and _lives(self.pid)
 
 
 def parent_of(pid: int) -> int | None:
@@ -102,6 +98,13 @@ def _processes() -> list[int]:
     return [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208  # names alone, many of them
 
 
+def _inode(path: str) -> int | None:
+    try:
+        return os.stat(path).st_ino  # noqa: PTH116  # see above
+    except _GONE:
+        return None
+
+
 def _stat(pid: int) -> list[str] | None:
     """The fields of /proc/PID/stat from the state on; the name before them may hold anything."""
     try:
@@ -113,6 +116,10 @@ def _stat(pid: int) -> list[str] | None:
 def _state(pid: int) -> str | None:
     fields = _stat(pid)
     return None if not fields else fields[0]
+
+
+def _lives(pid: int) -> bool:
+    return _state(pid) not in {None, "Z", "X"}
 
 
 def _started(pid: int) -> int | None:
