@@ -22,7 +22,7 @@ from harness.code import code_digest, proctor_version
 from harness.errors import ExperimentError, ImageError, ProctorError, UsageError, WorkspaceError
 from harness.experiment import Experiment, ModelEntry, load_experiment
 from harness.messages import ModelIdentity
-from harness.registration import Registration, load_registration, refuse_drift, save_registration
+from harness.registration import Registration, drift, load_registration, refuse_drift, save_registration
 from harness.values import CellKey
 
 __all__ = ["Frozen", "freeze", "reopen", "reopen_for_judging", "settle", "settle_for_judging"]
@@ -79,11 +79,11 @@ JUDGING = ("code", "image", "policy", "walls")
 """The pins that a verdict depends on, beside those of the referee, the workspace, and each task and suite."""
 
 
-async def reopen_for_judging(folder: Path, *, clock: Clock) -> Frozen:
+async def reopen_for_judging(folder: Path, *, clock: Clock) -> tuple[Frozen, list[str]]:
     """
-    Look again at what a verdict depends on, from the run's own blobs: no model, source file or probe is needed.
+    Put a run's parts together for judging, from its own blobs: no model, source file or probe is needed.
 
-    Raises `DriftError` that names what is not as it was frozen.
+    Returns them with a sentence for each thing that a verdict depends on and that is not as it was frozen.
     """
     frozen = load_registration(folder)
     experiment = Experiment.model_validate(dict(frozen.experiment))
@@ -94,8 +94,8 @@ async def reopen_for_judging(folder: Path, *, clock: Clock) -> Frozen:
         for name in frozen.pins
         if name in JUDGING or name.startswith(("task ", "suite ", "plugin referees/", "plugin workspaces/"))
     }
-    refuse_drift(_only(frozen, wanted), _only(now, wanted))
-    return Frozen(registration=frozen, parts=parts, identities={}, folder=folder)
+    changed = drift(_only(frozen, wanted), _only(now, wanted))
+    return Frozen(registration=frozen, parts=parts, identities={}, folder=folder), changed
 
 
 async def settle_for_judging(path: Path, *, clock: Clock, say: Say) -> Frozen:
@@ -109,8 +109,9 @@ async def settle_for_judging(path: Path, *, clock: Clock, say: Say) -> Frozen:
 
 
 def _only(registration: Registration, names: set[str]) -> Registration:
-    """The registration with the named pins alone."""
-    return replace(registration, pins={name: pin for name, pin in registration.pins.items() if name in names})
+    """The registration with the named pins alone, and nothing else that could differ."""
+    pins = {name: pin for name, pin in registration.pins.items() if name in names}
+    return replace(registration, pins=pins, experiment={}, cells=(), refused=(), outlook={})
 
 
 def _origin(frozen: Registration, pinned: Experiment, folder: Path) -> tuple[Origin, Experiment]:

@@ -35,14 +35,16 @@ class Rescored:
     why: str
 
 
-async def rescore(folder: Path, *, clock: Clock, keep: bool, seen: Callable[[Rescored], None]) -> list[Rescored]:
+async def rescore(
+    folder: Path, *, clock: Clock, keep: bool, seen: Callable[[Rescored], None]
+) -> tuple[list[Rescored], list[str]]:
     """
-    Judge every recorded exhibit again in the run's own sealed workspaces.
+    Judge every recorded exhibit again in sealed workspaces, with the run's own tasks and suites.
 
-    With `keep` the comparison becomes an entry of the record. Raises `DriftError` when what judges (referee, suite,
-    image, walls) is not what was frozen: then equal verdicts would prove nothing.
+    Returns the rows, and a sentence for each thing that judges and is not as it was frozen (code, referee, image,
+    walls): the verdicts are then those of another instrument. With `keep` both become an entry of the record.
     """
-    frozen = await reopen_for_judging(folder, clock=clock)
+    frozen, changed = await reopen_for_judging(folder, clock=clock)
     house = House.of(frozen, clock=clock)
     await frozen.parts.backend.reap()
     progress = Progress.read(read_entries(folder / "record.jsonl"))
@@ -61,16 +63,17 @@ async def rescore(folder: Path, *, clock: Clock, keep: bool, seen: Callable[[Res
     found = [rows[index] for index in sorted(rows)]
     if keep:
         with Record(folder, registration_digest=frozen.registration.digest, clock=clock) as record:
-            record.append("run.rescored", summary(found))
-    return found
+            record.append("run.rescored", summary(found, changed))
+    return found, changed
 
 
-def summary(rows: list[Rescored]) -> dict[str, Any]:
+def summary(rows: list[Rescored], changed: list[str]) -> dict[str, Any]:
     """The comparison as JSON data: counts, and every row that differs."""
     differing = [row for row in rows if not row.identical]
     return {
         "judged": len(rows),
         "identical": len(rows) - len(differing),
+        "instrument_changes": changed,
         "differing": [
             {"cell": row.cell, "attempt": row.attempt, "recorded": row.recorded, "now": row.now, "why": row.why}
             for row in differing

@@ -18,7 +18,7 @@ from harness.canonical import canonical_bytes, digest_bytes, digest_json
 from harness.errors import DriftError, IntegrityError
 from harness.values import CellKey
 
-__all__ = ["Registration", "load_registration", "refuse_drift", "save_registration"]
+__all__ = ["Registration", "drift", "load_registration", "refuse_drift", "save_registration"]
 
 SCHEMA = "proctor-registration/1"
 
@@ -113,10 +113,8 @@ def load_registration(folder: Path) -> Registration:
     return registration
 
 
-def refuse_drift(frozen: Registration, now: Registration) -> None:
-    """Raise `DriftError` that names every pin, setting and cell of `frozen` that is not what it was."""
-    if frozen.id == now.id:
-        return
+def drift(frozen: Registration, now: Registration) -> list[str]:
+    """Every pin, setting and cell of `frozen` that is not what it was, a sentence each."""
     changed = [
         f"{name}: frozen as {_short(frozen.pins.get(name))}, is now {_short(now.pins.get(name))}"
         for name in sorted({*frozen.pins, *now.pins})
@@ -128,9 +126,20 @@ def refuse_drift(frozen: Registration, now: Registration) -> None:
         changed.append(f"experiment file: {', '.join(differ)}")
     if frozen.cells != now.cells or frozen.refused != now.refused:
         changed.append(f"cell list: {len(frozen.cells)} cells frozen, {len(now.cells)} now")
+    if not changed and frozen.id != now.id:
+        changed.append("its outlook (counts and attainable p-values)")
+    return changed
+
+
+def refuse_drift(frozen: Registration, now: Registration) -> None:
+    """Raise `DriftError` that names what is not as it was frozen."""
+    changed = drift(frozen, now)
+    if not changed:
+        return
+    shown = changed if len(changed) <= 20 else [*changed[:20], f"... and {len(changed) - 20} more"]
     raise DriftError(
         f"registration {frozen.id} no longer holds:\n  "
-        + "\n  ".join(changed or ["its outlook (counts and attainable p-values)"])
+        + "\n  ".join(shown)
         + "\nPut back what changed, or freeze again: that makes a new registration beside this one."
     )
 
