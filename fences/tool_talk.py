@@ -50,8 +50,9 @@ async def work_with_tools(workspace: Workspace, rules: ToolRules) -> Attempt:
         "search": ({"pattern": "second", "path": folder}, "note.txt"),
         "run": ({"command": f"cat {path}"}, token),
     }
+    # A root that no task has made yet is made here: the rules allow it, and a seat's own programs could.
+    await workspace.exec(["mkdir", "-p", folder])
     if "write" not in rules.tools:
-        await workspace.exec(["mkdir", "-p", folder])
         await workspace.exec(["sh", "-c", 'printf "second first %s\\n" "$1" > "$2"', "sh", token, path])
     tries = []
     for tool, (arguments, expected) in talks.items():

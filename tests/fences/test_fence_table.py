@@ -227,7 +227,9 @@ async def test_the_task_is_read_back_as_it_was_laid_in():
 async def test_tools_work_where_they_may():
     """A policy that lets a seat write in one folder only is asked to work there."""
     rules = replace(RULES, writable=("/workspace/src",))
-    assert (await try_ability("tools", able(), rules)).finding is SERVED
+    room = able()
+    room.files["src/main.py"] = ""
+    assert (await try_ability("tools", room, rules)).finding is SERVED
 
 
 @pytest.mark.anyio
