@@ -128,7 +128,7 @@ def _from_hub(wanted: Entry, final: Path, tell: Progress) -> Path:
     try:
         import httpx
     except ImportError as error:
-        raise _NotThereError('model hub: needs httpx (pip install "proctor[ollama]")') from error
+        raise _NotThereError('model hub: needs httpx (pip install "proctor[local-model]")') from error
     part = final.with_suffix(".part")
     have = part.stat().st_size if part.exists() else 0
     headers = {"Accept-Encoding": "identity"}
