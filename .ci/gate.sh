@@ -1,0 +1,84 @@
+#!/bin/sh
+# The gate, whole or in parts: `gate.sh lint types fast live`. Every part runs even when an earlier one failed; the
+# end lists each with its time, and the status is 0 only if all of them passed.
+# shellcheck disable=SC2317 # functions are called by their names, through `step`
+set -u
+. "$(dirname "$0")/steps.sh"
+
+BIN=$VENV/bin
+SUMMARY=$BUILD/summary
+FAILED=0
+: >"$SUMMARY"
+trap '.ci/engine.sh stop' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+part() {
+    step "$@" || FAILED=1
+    if [ "$status" -eq 0 ]; then word=passed; else word=FAILED; fi
+    printf '%6s s  %-7s %s\n' "$took" "$word" "$title" >>"$SUMMARY"
+}
+
+fast_tests() { COVERAGE_FILE=$BUILD/coverage "$BIN/coverage" run -m pytest -q --junitxml="$BUILD/fast.xml"; }
+
+coverage_figure() {
+    COVERAGE_FILE=$BUILD/coverage "$BIN/coverage" report >"$BUILD/coverage.txt"
+    say "   coverage of the fast tests (lines and branches): $(tail -n 1 "$BUILD/coverage.txt" | tr -s ' ')"
+}
+
+live_needs() {
+    .ci/engine.sh start || return 1
+    packages=""
+    have bwrap || packages="bubblewrap"
+    if ! "$BIN/proctor" image list | grep -q '^proctor-seat '; then
+        [ "$(id -u)" -ne 0 ] || have debootstrap || packages="$packages debootstrap"
+        image=wanted
+    else
+        image=here
+    fi
+    # shellcheck disable=SC2086 # a list of words
+    if [ -n "$packages" ]; then need "live tests" $packages || return 1; fi
+    if [ "$image" = wanted ]; then
+        # Only root can lay out a root file system from packages; others copy this host's Python.
+        if [ "$(id -u)" -eq 0 ]; then from=debian; else from=host; fi
+        quietly "$BUILD/image.log" "$BIN/proctor" image build --from "$from" || return 1
+    fi
+    quietly "$BUILD/model.log" "$BIN/proctor" model fetch smollm2-135m-instruct
+}
+
+live_tests() {
+    rm -f "$BUILD/live.xml"
+    live_status=0
+    "$BIN/pytest" -q --live-only --junitxml="$BUILD/live.xml" || live_status=$?
+    # A green run that left tests out is no green run.
+    "$BIN/python" .ci/live_ran.py "$BUILD/live.xml" || live_status=1
+    return "$live_status"
+}
+
+.ci/venv.sh dev || exit 1
+for name in "${@:-none}"; do
+    case $name in
+        lint)
+            part "ruff format" "$BIN/ruff" format --check -q .
+            part "ruff check" "$BIN/ruff" check -q .
+            ;;
+        types) part "mypy" "$BIN/mypy" ;;
+        fast) part "fast tests" fast_tests ;;
+        live)
+            part "container engine, image, model" live_needs
+            if [ "$status" -eq 0 ]; then
+                part "live tests" live_tests
+            else
+                say "   live tests: NOT RUN"
+                printf '%6s s  %-7s %s\n' 0 "NOT RUN" "live tests" >>"$SUMMARY"
+            fi
+            ;;
+        coverage) part "coverage" coverage_figure ;;
+        *) fail "gate.sh: unknown part '$name': expected lint, types, fast, live or coverage" ;;
+    esac
+done
+
+say "== the gate"
+cat "$SUMMARY"
+if [ "$FAILED" -eq 0 ]; then say "   passed"; else say "   FAILED"; fi
+exit "$FAILED"

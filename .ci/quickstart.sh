@@ -1,0 +1,37 @@
+#!/bin/sh
+# The main job on this machine: installs what is missing, asks nothing, and runs the example experiment to its
+# scoreboard. Ends with the experiment's own exit status (0 done, 1 incomplete, 2 usage, 3 a gate refused).
+set -eu
+. "$(dirname "$0")/steps.sh"
+
+EXPERIMENT=${1:-examples/quickstart}
+
+# What a run on this machine needs besides Python's packages. What can't be had is named by `proctor prepare`.
+system_packages() {
+    wanted=""
+    if .ci/engine.sh answers; then
+        say "   workspaces: the container engine that answers"
+    else
+        say "   workspaces: no container engine answers, so the embedded one (bubblewrap)"
+        have bwrap || wanted="bubblewrap"
+    fi
+    # An image is made from Debian's packages by root only; others copy this host's Python, which needs nothing.
+    if [ "$(id -u)" -eq 0 ] && ! have debootstrap && ! "$VENV/bin/proctor" image list | grep -q '^proctor-seat '; then
+        wanted="$wanted debootstrap"
+    fi
+    # shellcheck disable=SC2086 # a list of words
+    if [ -n "$wanted" ]; then need "system packages" $wanted || true; fi
+}
+
+.ci/venv.sh run
+step "workspace" system_packages
+step "image and model" "$VENV/bin/proctor" prepare "$EXPERIMENT" || {
+    status=$?
+    say "quickstart: nothing was run, since something that it needs is missing (above); then \`make quickstart\` again"
+    exit "$status"
+}
+step "experiment" "$VENV/bin/proctor" run "$EXPERIMENT" || {
+    status=$?
+    say "quickstart: the run is not complete (\`proctor run\` ended with status $status, above); what was finished is kept"
+    exit "$status"
+}
