@@ -2,7 +2,7 @@
 A workspace without a sandbox, for fast tests of seats, referees and the runner. It is a fake and no mock: its files are
 files, the file tool's far end is the real one, and only programs are scripted.
 
-    from fake_workspace import FakeWorkspace, ran
+    from tests.fake_workspace import FakeWorkspace, ran
 
     room = FakeWorkspace(programs={"python3": lambda call: ran(stdout=b"ok")})
     await put(room, Tree.of({"a.py": "x = 1"}))

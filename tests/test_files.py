@@ -7,13 +7,13 @@ import os
 import struct
 
 import pytest
-from fake_workspace import FakeWorkspace, ran
 
 from harness.errors import WorkspaceError
 from harness.tree import Tree, TreeCaps
 from harness.walls import ToolRules
 from harness.workspaces.files import FileAbsent, FileFailed, FileRefused, Files, collect, put
 from harness.workspaces.frames import answer
+from tests.fake_workspace import FakeWorkspace, ran
 
 pytestmark = pytest.mark.anyio
 

@@ -106,6 +106,8 @@ class Execution:
         self._hold: int | None = None
         self._namespace: Namespace | None = None
         self._buffer = b""
+        self._reading = anyio.Lock()
+        self._ending = anyio.Lock()
 
     async def release(self, words: Sequence[str]) -> None:
         """
@@ -117,24 +119,31 @@ class Execution:
     async def wait(self) -> None:
         """Until the program has ended, or bwrap has. `exit_code` is None when bwrap did not tell how."""
         while not self.ended:
-            await self._follow()
+            await self._follow(lambda: not self.ended)
 
     async def finish(self) -> None:
         """
         End everything that is alive and wait until it is gone; what outlives that is counted in `survivors`.
 
-        Can't be cancelled, is over within its own deadline, and does nothing the second time.
+        Can't be cancelled and is over within its own deadline. A second caller waits for the first.
         """
-        if self._outer < 0:
-            return
-        with anyio.move_on_after(KILL_DEADLINE_S, shield=True) as scope:
-            await self._end_all()
-        if scope.cancelled_caught:
-            self.survivors = max(1, len(self._members()))
-        self._close()
+        with anyio.CancelScope(shield=True):
+            async with self._ending:
+                if self._outer < 0:
+                    return
+                with anyio.move_on_after(KILL_DEADLINE_S) as scope:
+                    await self._end_all()
+                if scope.cancelled_caught:
+                    self.survivors = max(1, len(self._members()))
+                self._close()
 
-    async def _follow(self) -> None:
-        data = await self._status.read()
+    async def _follow(self, needed: Callable[[], bool]) -> None:
+        """Take in what bwrap says next, once no other task is about it and if it is `needed` then."""
+        async with self._reading:
+            if needed():
+                self._take(await self._status.read())
+
+    def _take(self, data: bytes) -> None:
         if not data:
             self.ended = True
         *lines, self._buffer = (self._buffer + data).split(b"\n")
@@ -161,8 +170,8 @@ class Execution:
     async def _end_all(self) -> None:
         self._options.close()
         # A kill of the outer process alone can leave the inner one alive while it is being set up: wait for its number.
-        while self._inner is None and not self.ended:
-            await self._follow()
+        while self._nameless():
+            await self._follow(self._nameless)
         if self._inner is not None:
             _kill(self._inner)
             await anyio.wait_readable(self._inner)
@@ -173,6 +182,9 @@ class Execution:
             if self._namespace is not None and self._kind == "mnt":
                 self._namespace.kill()
             await anyio.sleep(0.01)
+
+    def _nameless(self) -> bool:
+        return self._inner is None and not self.ended
 
     def _members(self) -> list[int]:
         return [] if self._namespace is None else self._namespace.members()

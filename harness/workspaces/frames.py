@@ -28,6 +28,14 @@ HEADER_ROOM = 8 << 20
 
 _LENGTHS = struct.Struct(">II")
 
+_BOOT = """
+import sys, types
+paths = types.ModuleType("harness.workspaces.cell_paths")
+sys.modules[paths.__name__] = paths
+exec(compile({paths!r}, "cell_paths.py", "exec", dont_inherit=True), paths.__dict__)
+exec(compile({helper!r}, "cell_helper.py", "exec", dont_inherit=True), {{"__name__": "__main__"}})
+"""
+
 
 class FileToolError(ProctorError):
     """A file tool's request was not served. The message is fit to be shown to the seat."""
@@ -51,8 +59,9 @@ _SORTS = {"refused": FileRefused, "absent": FileAbsent, "failed": FileFailed}
 @cache
 def helper_argv() -> tuple[str, ...]:
     """The command that runs the far end: its text travels with it, so the image needs nothing of ours."""
-    text = resources.files("harness.workspaces").joinpath("cell_helper.py").read_text(encoding="utf-8")
-    return ("python3", "-I", "-S", "-c", text)
+    folder = resources.files("harness.workspaces")
+    paths, helper = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("cell_paths.py", "cell_helper.py"))
+    return ("python3", "-I", "-S", "-c", _BOOT.format(paths=paths, helper=helper))
 
 
 def request(header: Mapping[str, Any], body: bytes = b"") -> bytes:

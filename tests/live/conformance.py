@@ -33,7 +33,7 @@ from harness.environment import state_home
 from harness.errors import WorkspaceError
 from harness.ports import Workspace, WorkspaceBackend
 from harness.tree import File, Tree, TreeCaps
-from harness.walls import Caps, Walls
+from harness.walls import Caps, ExecResult, Walls
 from harness.workspaces.files import FileAbsent, FileFailed, FileRefused, Files, collect, put
 
 __all__ = ["WorkspaceConformance", "alive"]
@@ -229,6 +229,23 @@ class WorkspaceConformance:
             await room.kill()
             assert alive(token) == []
             assert (await room.exec(["cat", "/workspace/kept"])).stdout == b"kept\n"
+
+    async def test_kill_ends_what_another_task_waits_for(self) -> None:
+        """`kill()` ends a running exec, which then returns and is not taken for a success."""
+        token = fresh_token()
+        async with self.room() as room:
+            ran: list[ExecResult] = []
+
+            async def wait() -> None:
+                ran.append(await room.exec(python(MESS, token, "600"), timeout_s=600))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                assert await wait_until(lambda: len(alive(token)) == 3)
+                await room.kill()
+                assert alive(token) == []
+            assert ran[0].status != 0
+            assert (await room.exec(["true"])).status == 0
 
     async def test_cancellation_returns_at_once_and_leaves_nothing(self) -> None:
         """A cancelled exec ends its program before it returns."""
