@@ -19,11 +19,7 @@ from harness.record import Head, Record, decode_line, encode_line, read_entries
 GENESIS = "a" * 64
 
 json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(1 - 2**53, 2**53 - 1)
-    | st.floats(-1e15, 1e15)
-    | st.text(),
+    st.none() | st.booleans() | st.integers(1 - 2**53, 2**53 - 1) | st.floats(-1e15, 1e15) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=8,
 )
