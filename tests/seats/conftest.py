@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from desks import Bench
+
+from tests.seats.desks import Bench
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from fake_workspace import FakeWorkspace
-
 from arms.text import plain
 from harness.messages import Completion, Decoding, Request, ToolCall
 from harness.seats.desk import Desk
@@ -19,6 +17,7 @@ from harness.tree import Tree
 from harness.values import Usage
 from harness.views import Fact, PublicReading
 from harness.walls import ToolRules
+from tests.fake_workspace import FakeWorkspace
 
 TOOLS = frozenset({"run", "read", "write", "edit", "list", "search", "submit"})
 RULES = ToolRules(tools=TOOLS, readable=("/workspace",), writable=("/workspace",))

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from desks import RULES, FakeModel, said, task
 
 from arms.text import placebo
 from harness import plugins
@@ -15,6 +14,7 @@ from harness.seats.loop import BRIEFING, GRAMMAR, LoopSeat, briefing
 from harness.seats.tool_specs import TOOLS
 from harness.seats.tools import SeatTools
 from harness.walls import ToolRules
+from tests.seats.desks import RULES, FakeModel, said, task
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,6 @@ import json
 
 import anyio
 import pytest
-from desks import FakeCheck, FakeModel, fenced, said, task
 
 from arms.packets import PacketB, PacketP
 from harness import plugins
@@ -13,6 +12,7 @@ from harness.errors import ModelServerError, PluginError, SeatError
 from harness.seats.oneshot import MAX_CANDIDATE_BYTES, Candidate, OneShotSeat, incumbent, shipped
 from harness.tree import Tree
 from harness.views import PublicReading
+from tests.seats.desks import FakeCheck, FakeModel, fenced, said, task
 
 pytestmark = pytest.mark.anyio
 

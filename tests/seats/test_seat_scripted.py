@@ -4,7 +4,6 @@ import json
 
 import anyio
 import pytest
-from desks import FakeModel, said
 
 from harness import plugins
 from harness.canonical import canonical_bytes
@@ -12,6 +11,7 @@ from harness.clock import SystemClock
 from harness.enclosure import run_enclosed
 from harness.errors import ModelServerError, PluginError
 from harness.seats.scripted import ScriptedSeat
+from tests.seats.desks import FakeModel, said
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import anyio
 import pytest
-from desks import RULES, TOOLS
-from fake_workspace import FakeWorkspace, ran
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +14,8 @@ from harness.seats.bounded import bounded_arguments, shown_bytes
 from harness.seats.tools import SeatTools
 from harness.transcript import Transcript, read_transcript
 from harness.walls import ToolRules
+from tests.fake_workspace import FakeWorkspace, ran
+from tests.seats.desks import RULES, TOOLS
 
 pytestmark = pytest.mark.anyio
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from desks import RULES
 
 from harness import plugins
 from harness.clock import fresh_token
 from harness.seats.tools import SeatTools
 from harness.walls import Walls
+from tests.seats.desks import RULES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live, pytest.mark.timeout(120)]
 
