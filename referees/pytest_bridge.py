@@ -9,7 +9,7 @@ own end is a fault of the subject, everything that goes wrong on the judge's sid
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,18 +217,34 @@ async def hear(order: Order, rooms: RoomOpener) -> Hearing:
     Raises `RefereeError` when the judge's side fails, and passes on what the workspaces raise.
     """
     async with rooms() as room, room.stream(pytest_bundle.command("subject")) as stream:
-        subject = _Subject(_Line(stream), order.bounds)
-        await subject.load(order)
-        try:
-            body = await subject.receive(b"H")
-        except _Fault as fault:
-            exited = fault.reading == "CRASH" and "exit status" in fault.why
-            return Hearing(reading="NO_BUILD" if exited else fault.reading, detail=f"at import: {fault.why}")
-        names, ended = _greeting(body, order)
-        if ended is not None:
-            return ended
-        async with rooms() as other, other.stream(pytest_bundle.command("judge")) as second:
-            return await _judged(_Line(second), subject, order, names)
+        ended = await _blamed(_begin(_Line(stream), order, rooms))
+    # Raised here: what is raised inside a stream may come out of it in a group, and nobody could tell whose it is.
+    if isinstance(ended, RefereeError):
+        raise ended
+    return ended
+
+
+async def _blamed(work: Coroutine[Any, Any, Hearing | RefereeError]) -> Hearing | RefereeError:
+    try:
+        return await work
+    except RefereeError as error:
+        return error
+
+
+async def _begin(line: _Line, order: Order, rooms: RoomOpener) -> Hearing | RefereeError:
+    """Load the exhibit, hear its greeting, and only then open the judge's room."""
+    subject = _Subject(line, order.bounds)
+    await subject.load(order)
+    try:
+        body = await subject.receive(b"H")
+    except _Fault as fault:
+        exited = fault.reading == "CRASH" and "exit status" in fault.why
+        return Hearing(reading="NO_BUILD" if exited else fault.reading, detail=f"at import: {fault.why}")
+    names, ended = _greeting(body, order)
+    if ended is not None:
+        return ended
+    async with rooms() as room, room.stream(pytest_bundle.command("judge")) as stream:
+        return await _blamed(_judged(_Line(stream), subject, order, names))
 
 
 async def _judged(judge: _Line, subject: _Subject, order: Order, names: dict[str, Any]) -> Hearing:

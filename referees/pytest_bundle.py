@@ -82,15 +82,15 @@ def archive(magic: str) -> bytes:
     """
     compiled = importlib.util.MAGIC_NUMBER.hex() == magic
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as made:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
         for inside, path in _files():
             if not compiled:
-                made.writestr(zipfile.ZipInfo(inside), path.read_bytes())
+                made.writestr(inside, path.read_bytes())
                 continue
             code = SourceFileLoader(inside, str(path)).get_code(inside)
             assert code is not None  # there is a source, so there is code
             body = importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(_placed(code, inside))
-            made.writestr(zipfile.ZipInfo(f"{inside}c"), body)
+            made.writestr(f"{inside}c", body)
     return buffer.getvalue()
 
 

@@ -40,6 +40,7 @@ class Client:
         self.last = ""
         self.remotes: dict[int, Remote] = {}
         self.classes: dict[int, type[Exception]] = {}
+        self.methods: set[tuple[int, str]] = set()
 
     def ask(self, operation: str, owner: int, *arguments: Any) -> Any:
         """Send one request and understand its answer: a value, or the subject's own exception, raised here."""
@@ -197,8 +198,13 @@ class Remote:
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             return object.__getattribute__(self, name)
-        value = _ask(self, "get", name)
-        return RemoteMethod(self, name) if value is IS_METHOD else value
+        client, number = object.__getattribute__(self, "_client"), object.__getattribute__(self, "_number")
+        if (number, name) not in client.methods:
+            value = client.ask("get", number, name)
+            if value is not IS_METHOD:
+                return value
+            client.methods.add((number, name))  # it is asked once: a method stays one
+        return RemoteMethod(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         _ask(self, "set", name, value)

@@ -95,6 +95,13 @@ class ProctorTable(SuiteCard):
     details: dict[str, str] = {}
     """Facts that a packet may use."""
 
+    @model_validator(mode="after")
+    def _named_once(self) -> Self:
+        _once("extras", self.extras)
+        if "none" in self.extras:
+            raise ValueError("extras names 'none', which every task has: leave it out")
+        return self
+
     def sealed(self) -> dict[str, Any]:
         """The part for the sealed card, as JSON data."""
         return self.model_dump(mode="json", include=set(SuiteCard.model_fields))

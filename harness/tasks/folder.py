@@ -159,8 +159,6 @@ def _check(path: Path, table: ProctorTable, task: Task) -> None:
         raise TaskError(
             f"{path}: instruction.md does not name {', '.join(unnamed)}: it must name every rule of a screen"
         )
-    if "none" in table.extras:
-        raise TaskError(f"{path}: proctor.extras names 'none', which every task has: leave it out")
     if "statement" in table.extras and _derived(table, task.sealed.solution) != task.open.extras["statement"]:
         raise TaskError(
             f"{path}: extras/statement.md is not, word for word, what its tool derives from solution/. Write it with "

@@ -1,0 +1,201 @@
+"""Task folders: what is read into which half, and what is refused, by name and with the next step."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import TaskError
+from harness.tasks.card import suite_card
+from harness.tasks.folder import derive_statement, load_folder, load_folders
+from harness.tasks.mutants import mutants
+from harness.tasks.statement import statement
+from harness.tree import Tree
+
+SYSTEMS = Path(__file__).parents[2] / "examples" / "systems"
+
+TOML = """\
+schema_version = "1.4"
+[task]
+name = "demo/add"
+[metadata]
+anything = "goes"
+[proctor]
+benchmark = "demo"
+name = "add"
+extras = ["hint"]
+ids = ["test_add.py::test_small"]
+forbidden = ["operator"]
+[[proctor.interface]]
+module = "solution"
+names = ["add"]
+"""
+FILES = {
+    "task.toml": TOML,
+    "instruction.md": "Write add(a, b). The word operator is forbidden.\n",
+    "extras/hint.md": "Use plus.\n",
+    "environment/Dockerfile": "FROM scratch\n",
+    "environment/notes.txt": "the seat may read this\n",
+    "tests/test.sh": "#!/bin/sh\n",
+    "tests/test_add.py": "from solution import add\n\n\ndef test_small():\n    assert add(1, 2) == 3\n",
+    "solution/solve.sh": "#!/bin/sh\n",
+    "solution/solution.py": 'def add(a, b):\n    """The sum."""\n    return a + b\n',
+    "mutants/minus.toml": 'why = "subtracts"\n[[edit]]\nfile = "solution.py"\nfind = "a + b"\nreplace = "a - b"\n',
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small valid task folder."""
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def edit(folder: Path, name: str, change: Callable[[str], str]) -> Path:
+    """Change one file of the folder."""
+    (folder / name).write_text(change((folder / name).read_text()))
+    return folder
+
+
+def test_the_halves(folder: Path) -> None:
+    """The seat gets the environment without what builds images; everything sealed is in the other half alone."""
+    task = load_folder(folder)
+    assert task.key == "demo/add"
+    assert list(task.open.environment) == ["notes.txt"]
+    assert task.open.extras == {"none": "", "hint": "Use plus.\n"}
+    assert list(task.sealed.tests) == ["test_add.py"]
+    assert list(task.sealed.solution) == ["notes.txt", "solution.py"]
+    assert suite_card(task.sealed.card).ids == ["test_add.py::test_small"]
+    assert mutants(task.sealed)["minus"].text("solution.py").endswith("return a - b\n")
+
+
+def test_digests_follow_their_half(folder: Path) -> None:
+    """A changed test changes the sealed digest alone, a changed instruction the open one alone."""
+    before = load_folder(folder)
+    after = load_folder(edit(folder, "tests/test_add.py", lambda text: text + "# more\n"))
+    assert (before.open.digest, before.sealed.digest != after.sealed.digest) == (after.open.digest, True)
+    last = load_folder(edit(folder, "instruction.md", lambda text: text + "More.\n"))
+    assert (after.sealed.digest, after.open.digest != last.open.digest) == (last.sealed.digest, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "find", "put", "said"),
+    [
+        ("task.toml", 'extras = ["hint"]', 'extra = ["hint"]', "Did you mean 'extras'"),
+        ("task.toml", 'module = "solution"', 'modul = "solution"', "Did you mean 'module'"),
+        ("task.toml", "[metadata]", "[metdata]", "Did you mean 'metadata'"),
+        ("task.toml", '"1.4"', '"1.3"', "expected '1.4'"),
+        ("task.toml", "[proctor]", "[proctor", "not valid TOML"),
+        ("task.toml", 'benchmark = "demo"\n', "", "proctor.benchmark: missing"),
+        ("task.toml", 'test_small"]', 'test_small", "test_sub.py::x"]', "not in tests/"),
+        ("task.toml", '["hint"]', '["hint", "none"]', "every task has"),
+        ("task.toml", 'module = "solution"', 'module = "json"', "name of a standard module"),
+        ("task.toml", 'test_small"]', 'test_small", "test_add.py::test_small"]', "listed more than once"),
+        ("task.toml", 'forbidden = ["operator"]', 'public = ["test_add.py::test_smal"]', "test_small"),
+        ("instruction.md", "operator", "plus", "does not name operator"),
+        ("mutants/minus.toml", 'find = "a + b"', 'find = "a"', "stands 3 times"),
+        ("mutants/minus.toml", "a - b", "a + b", "replaced by itself"),
+        ("mutants/minus.toml", "why", "reason", "is no mutant"),
+        ("mutants/minus.toml", 'file = "solution.py"', 'file = "other.py"', "no file 'other.py'"),
+    ],
+)
+def test_refused_by_name(folder: Path, name: str, find: str, put: str, said: str) -> None:
+    """A folder with one fault is refused, and the message holds what is wrong or the nearest known name."""
+    edit(folder, name, lambda text: text.replace(find, put))
+    with pytest.raises(TaskError) as error:
+        load_folder(folder)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("gone", ["task.toml", "instruction.md", "tests", "solution", "extras/hint.md"])
+def test_missing_parts_are_named(folder: Path, gone: str) -> None:
+    """What is missing is named."""
+    path = folder / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(TaskError, match=f"missing {gone}"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize("sealed", ["tests/test_add.py", "solution/solution.py"])
+def test_a_sealed_file_in_the_open_half_is_refused(folder: Path, sealed: str) -> None:
+    """A file of the environment that is a sealed one under another name is refused."""
+    shutil.copy(folder / sealed, folder / "environment" / "innocent.txt")
+    with pytest.raises(TaskError, match=f"innocent.txt is the sealed file {sealed}"):
+        load_folder(folder)
+
+
+def test_empty_files_may_be_equal(folder: Path) -> None:
+    """An empty file holds nothing sealed, so it may be in both halves."""
+    (folder / "environment" / "__init__.py").write_text("")
+    (folder / "solution" / "__init__.py").write_text("\n")
+    (folder / "tests" / "__init__.py").write_text("")
+    assert "__init__.py" in load_folder(folder).open.environment
+
+
+def test_a_link_is_refused(folder: Path) -> None:
+    """A link would bring in what no digest covers."""
+    (folder / "environment" / "link").symlink_to("/etc/passwd")
+    with pytest.raises(TaskError, match="link"):
+        load_folder(folder)
+
+
+def test_statement_must_reproduce(folder: Path) -> None:
+    """The statement is what its tool derives from the reference, word for word; anything else is refused."""
+    edit(folder, "task.toml", lambda text: text.replace('["hint"]', '["statement"]'))
+    (folder / "extras" / "statement.md").write_text(derive_statement(folder))
+    text = load_folder(folder).open.extras["statement"]
+    assert 'def add(a, b):\n    """The sum."""' in text
+    assert "return" not in text
+    edit(folder, "extras/statement.md", lambda text: text.replace("sum", "total"))
+    with pytest.raises(TaskError, match="word for word"):
+        load_folder(folder)
+
+
+def test_statement_shows_public_members_and_no_body() -> None:
+    """Heads and docstrings of a class's public methods are in it; private ones and bodies are not."""
+    code = "class Box(dict):\n    def __len__(self) -> int:\n        return 41\n    def _hidden(self):\n        pass\n"
+    text = statement(Tree.of({"box.py": code}), [("box", ["Box"])])
+    assert "class Box(dict):" in text
+    assert "def __len__(self) -> int:" in text
+    assert "41" not in text
+    assert "_hidden" not in text
+    with pytest.raises(TaskError, match=r"does not define box\.Crate"):
+        statement(Tree.of({"box.py": code}), [("box", ["Crate"])])
+
+
+def test_a_folder_of_folders(folder: Path, tmp_path: Path) -> None:
+    """Tasks come by name; two of one name, and a place without tasks, are refused."""
+    assert [task.key for task in load_folders(folder)] == ["demo/add"]
+    many = tmp_path / "many"
+    for name in ("b", "a"):
+        shutil.copytree(folder, many / name, ignore=shutil.ignore_patterns("many"))
+    with pytest.raises(TaskError, match="demo/add is the name of more than one"):
+        load_folders(many)
+    edit(many / "a", "task.toml", lambda text: text.replace('name = "add"', 'name = "sum"'))
+    assert [task.open.name for task in load_folders(many)] == ["sum", "add"]
+    with pytest.raises(TaskError, match="holds no task"):
+        load_folders(folder / "environment")
+
+
+def test_a_card_that_is_none_is_refused() -> None:
+    """The referee reads the sealed card through the same model, and says what is missing."""
+    with pytest.raises(TaskError, match=r"card\.interface: missing"):
+        suite_card({"ids": ["test_a.py::test_a"]})
+
+
+def test_the_systems_tasks_load() -> None:
+    """Each of the five: 15 to 30 tests, six mutants or more that differ from the reference, a statement, no leak."""
+    tasks = load_folders(SYSTEMS)
+    assert [task.open.name for task in tasks] == ["crc32", "freelist", "lru", "lzw", "paxos"]
+    for task in tasks:
+        assert 15 <= len(task.sealed.card["ids"]) <= 30
+        made = mutants(task.sealed)
+        assert len({tree.digest for tree in made.values()} - {task.sealed.solution.digest}) == len(made) >= 6
+        assert set(task.open.extras) == {"none", "statement"}
+        assert len(task.open.environment) == 0
