@@ -39,8 +39,8 @@ _ATTEMPTS = 2
 
 class EvalPlusReferee:
     """
-    Judges `solution.py` by EvalPlus's inputs. Made with the options of `EvalPlusOptions`; raises `ExperimentError` for
-    others.
+    Judges `solution.py` by EvalPlus's inputs. Made with the options of `EvalPlusOptions`, as a mapping or by name;
+    raises `ExperimentError` for others.
 
     A zygote that is lost while a candidate runs is tried again in a fresh room, where a known program is judged first.
     If that goes well and the zygote is lost again, the candidate did it: CRASH. Anything else that fails is ours.
@@ -59,8 +59,8 @@ class EvalPlusReferee:
     }
     clock: ClassVar[Clock] = SystemClock()
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        self.options = read_options(options or {})
+    def __init__(self, options: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        self.options = read_options({**(options or {}), **named})
         self._store = ExpectedStore()
 
     def suite(self, sealed: SealedHalf) -> Mapping[str, Any]:

@@ -28,9 +28,9 @@ class NullReferee:
     name = "null"
     classes: Mapping[str, Standing] = {"PASS": "accepted", "FAIL": "rejected"}
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        if options:
-            raise ExperimentError(f"options of referee 'null': {', '.join(map(repr, options))}: it takes none")
+    def __init__(self, options: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        if given := {**(options or {}), **named}:
+            raise ExperimentError(f"options of referee 'null': {', '.join(map(repr, given))}: it takes none")
 
     def suite(self, sealed: SealedHalf) -> Mapping[str, Any]:
         """One suite for every task: an exhibit is not empty."""

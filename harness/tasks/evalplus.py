@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import gzip
-import hashlib
 import json
 import math
 import zlib
@@ -18,6 +17,7 @@ from typing import Any
 
 from harness import environment
 from harness.errors import TaskError
+from harness.seeds import draw_order
 from harness.tasks.evalplus_inputs import convert_inputs
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Tree
@@ -192,11 +192,8 @@ def _draw(records: list[dict[str, Any]], draw: Mapping[str, int]) -> list[dict[s
         raise TaskError(f"draw is {dict(draw)!r}: expected whole numbers 'seed' and 'n'")
     if not 1 <= draw["n"] <= len(records):
         raise TaskError(f"draw asks for {draw['n']} of {len(records)} tasks: expected 1 to {len(records)}")
-
-    def place(record: Mapping[str, Any]) -> str:
-        return hashlib.sha256(f"{draw['seed']}|{record['task_id']}".encode()).hexdigest()
-
-    return sorted(records, key=place)[: draw["n"]]
+    by_id = {record["task_id"]: record for record in records}
+    return [by_id[name] for name in draw_order(by_id, draw["seed"])[: draw["n"]]]
 
 
 def _task(record: dict[str, Any], benchmark: str) -> Task:
