@@ -21,10 +21,11 @@ from harness.errors import WorkspaceError
 from harness.walls import Caps, Mount, Walls
 from harness.workspaces.docker import DockerBackend
 from harness.workspaces.docker_engine import Engine
-from harness.workspaces.docker_exec import Container, Frames, Program, run_program
+from harness.workspaces.docker_exec import run_program
 from harness.workspaces.docker_facts import container_facts, engine_facts, engine_guarantees
 from harness.workspaces.docker_options import create_options
 from harness.workspaces.docker_owner import LABEL_OWNER, Witness, labels, owner_gone
+from harness.workspaces.docker_program import Container, Frames, Program
 from harness.workspaces.seccomp import profile
 
 SEALED = Walls(image="proctor-seat")
@@ -256,11 +257,11 @@ async def test_frames_come_apart_wherever_they_are_cut(size: int) -> None:
 
 @dataclass
 class FakeEngine:
-    """An engine that runs nothing: it answers with these bytes and this state, and counts the kills."""
+    """An engine that runs nothing: each program answers with these bytes and its state, the last one again and again."""
 
     answer: bytes
-    state: dict[str, Any]
-    started: list[list[str]] = field(default_factory=list)
+    states: list[dict[str, Any]]
+    started: list[str] = field(default_factory=list)
 
     async def call(self, ask: Callable[[Any], Any]) -> Any:
         """What `ask` makes of the fake's own client."""
@@ -268,12 +269,15 @@ class FakeEngine:
 
     def exec_create(self, container: str, argv: list[str], **options: Any) -> dict[str, str]:
         """Note the program."""
-        self.started.append(argv)
-        return {"Id": "program"}
+        killer = any("kill -KILL" in word for word in argv)
+        self.started.append("killer" if killer else argv[-1])
+        return {"Id": self.started[-1]}
 
     def exec_inspect(self, number: str) -> dict[str, Any]:
-        """The state given."""
-        return self.state
+        """The killer has always done its work; another program is in the next of the states."""
+        if number == "killer":
+            return {"Running": False, "ExitCode": 0, "Pid": 1}
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
 
     @asynccontextmanager
     async def attach(self, number: str) -> AsyncIterator[StapledByteStream]:
@@ -293,7 +297,7 @@ class Sink:
 
 async def ran(engine: FakeEngine, output_bytes: int = 100) -> Any:
     """What one program does on a fake engine."""
-    container = Container(engine=engine, id="c", user="20001:20001")
+    container = Container(engine=engine, id="c", user="20001:20001", pids=8)
     program = Program(argv=["prog"])
     return await run_program(container, program, stdin=b"", timeout_s=5, output_bytes=output_bytes, clock=SystemClock())
 
@@ -303,16 +307,25 @@ async def test_the_engines_own_complaint_is_never_output() -> None:
     """The same words with the same status are an error when nothing ran, and output when a program printed them."""
     words = frame(1, b"OCI runtime exec failed: no such thing")
     with pytest.raises(WorkspaceError, match="could not start 'prog': OCI runtime exec failed"):
-        await ran(FakeEngine(words, {"Running": False, "ExitCode": 126, "Pid": 0}))
-    told = await ran(FakeEngine(words, {"Running": False, "ExitCode": 126, "Pid": 4711}))
+        await ran(FakeEngine(words, [{"Running": False, "ExitCode": 126, "Pid": 0}]))
+    told = await ran(FakeEngine(words, [{"Running": False, "ExitCode": 126, "Pid": 4711}]))
     assert (told.status, told.stdout) == (126, b"OCI runtime exec failed: no such thing")
+
+
+@pytest.mark.anyio
+async def test_a_program_that_finds_no_place_is_tried_again_after_a_kill() -> None:
+    """A seat that has taken every place for a process loses its processes, and the harness's program runs."""
+    refused, ran_well = {"Running": False, "ExitCode": 126, "Pid": 0}, {"Running": False, "ExitCode": 0, "Pid": 5}
+    engine = FakeEngine(frame(1, b"out"), [refused, ran_well])
+    told = await ran(engine)
+    assert (told.status, engine.started) == (0, ["prog", "killer", "prog"])
 
 
 @pytest.mark.anyio
 async def test_outputs_are_cut_each_by_itself() -> None:
     """Both outputs are cut at the cap and said to be; exactly the cap is no cut."""
     data = frame(1, b"a" * 30) + frame(2, b"b" * 5) + frame(1, b"a" * 3000)
-    told = await ran(FakeEngine(data, {"Running": False, "ExitCode": 0, "Pid": 1}), output_bytes=5)
+    told = await ran(FakeEngine(data, [{"Running": False, "ExitCode": 0, "Pid": 1}]), output_bytes=5)
     assert (told.stdout, told.stdout_cut, told.stderr, told.stderr_cut) == (b"aaaaa", True, b"bbbbb", False)
 
 

@@ -14,11 +14,13 @@ from harness.clock import Clock, SystemClock, fresh_token
 from harness.errors import WorkspaceError
 from harness.walls import ExecResult, Walls
 from harness.workspaces.docker_engine import Engine, NotFoundError
-from harness.workspaces.docker_exec import Container, Program, kill_everything, run_program, stream_program
+from harness.workspaces.docker_exec import run_program, stream_program
 from harness.workspaces.docker_facts import container_facts, engine_facts, engine_guarantees
 from harness.workspaces.docker_images import EngineImage, engine_image
+from harness.workspaces.docker_kill import kill_everything
 from harness.workspaces.docker_options import create_options, exec_user
 from harness.workspaces.docker_owner import LABEL_OWNER, Witness, labels, owner_gone
+from harness.workspaces.docker_program import Container, Program
 from harness.workspaces.images import ImageStore
 
 __all__ = ["DockerBackend", "DockerWorkspace"]
@@ -159,7 +161,13 @@ class DockerBackend:
             facts = await self._engine.call(start)
             if not facts["State"]["Running"]:
                 raise WorkspaceError(f"the container ended at once: {facts['State']['Error'] or facts['State']}")
-            container = Container(engine=self._engine, id=facts["Id"], user=exec_user(walls), host_pids=walls.host_pids)
+            container = Container(
+                engine=self._engine,
+                id=facts["Id"],
+                user=exec_user(walls),
+                pids=walls.caps.pids,
+                host_pids=walls.host_pids,
+            )
             witness = await to_thread.run_sync(Witness.of, facts["State"]["Pid"], facts["Id"])
             return container, witness
         raise WorkspaceError(f"the container engine did not start a container within {_START_DEADLINE_S:.0f} s")
