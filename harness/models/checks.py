@@ -14,7 +14,9 @@ from harness.canonical import digest_json
 from harness.errors import ContextTruncated, ModelServerError, RequestRefused
 from harness.messages import Request
 
-__all__ = ["PromptCounts", "check_request", "check_window", "prompt_ceiling", "prompt_floor"]
+__all__ = ["PromptCounts", "check_request", "check_window", "fixed_seed", "prompt_ceiling", "prompt_floor"]
+
+ANY_SEED = 2**32 - 1
 
 TEMPLATE_TOKENS = 256
 TURN_TOKENS = 32
@@ -46,6 +48,11 @@ def check_request(request: Request, *, trained_ctx: int | None = None) -> None:
     for name, expected in wrong.items():
         value = request.messages if name == "messages" else getattr(decoding, name)
         raise RequestRefused(f"{name} = {value!r:.200}: {expected}")
+
+
+def fixed_seed(seed: int) -> int:
+    """The seed to send to an engine that takes one of all seeds, its greatest, for "any"."""
+    return seed if seed != ANY_SEED else ANY_SEED - 1
 
 
 def _is_text(value: str) -> bool:

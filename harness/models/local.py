@@ -27,7 +27,7 @@ from harness.messages import Completion, ModelIdentity, ModelSpec, Request
 from harness.models.blame import bounded, reply_within
 from harness.models.catalogue import ModelFile, model_file
 from harness.models.chat_wire import is_overflow, read_reply, wire_messages, wire_tools
-from harness.models.checks import PromptCounts, check_request
+from harness.models.checks import PromptCounts, check_request, fixed_seed
 from harness.models.gguf import GgufFacts, file_digest, read_facts
 from harness.models.local_engine import Engine
 from harness.models.options import Options, read_options, refuse_fields
@@ -37,7 +37,6 @@ __all__ = ["LocalOptions", "LocalProvider"]
 
 ENGINE = "xllamacpp"
 SAMPLING = ("top_k", "min_p", "repeat_penalty")
-ANY_SEED = 2**32 - 1
 
 
 class LocalOptions(Options):
@@ -167,8 +166,7 @@ class _LocalModel:
             "max_tokens": decoding.num_predict,
             "temperature": decoding.temperature,
             "top_p": decoding.top_p,
-            # The engine takes this one seed for "any".
-            "seed": request.seed if request.seed != ANY_SEED else ANY_SEED - 1,
+            "seed": fixed_seed(request.seed),
             "cache_prompt": False,
             **{name: value for name, value in chosen.items() if value is not None},
         }

@@ -15,7 +15,7 @@ from harness.errors import ModelServerError, UsageError
 from harness.messages import Completion, Message, ModelIdentity, ModelSpec, Request, ToolCall
 from harness.models.blame import bounded, reply_within
 from harness.models.chat_wire import wire_tools
-from harness.models.checks import PromptCounts, check_request, check_window
+from harness.models.checks import PromptCounts, check_request, check_window, fixed_seed
 from harness.models.options import Options, read_options
 from harness.ports import Model
 from harness.values import Usage
@@ -126,7 +126,7 @@ class _OllamaModel:
             "num_predict": decoding.num_predict,
             "temperature": decoding.temperature,
             "top_p": decoding.top_p,
-            "seed": request.seed,
+            "seed": fixed_seed(request.seed),
             **({"stop": list(decoding.stop)} if decoding.stop else {}),
             **{name: value for name, value in chosen.items() if value is not None},
         }

