@@ -53,11 +53,13 @@ class _Packet:
         return words["separator"].join(parts)
 
     def _history(self, view: RoundView) -> list[str]:
-        """The previous solution and what to do about it, if the packet has words for it and the view has one."""
-        words = self._templates
-        if "previous" not in words or view.round == 1 or view.previous is None or not view.previous.code.strip():
+        """The previous solution and what to do about it, where the packet has words for it and one failed."""
+        words, previous = self._templates, view.previous
+        if "previous" not in words or view.round == 1 or previous is None:
             return []
-        return [words["previous"], fenced(view.previous.code, words["language"]), words["failure"]]
+        if previous.reading.accepted or not previous.code.strip():
+            return []
+        return [words["previous"], fenced(previous.code, words["language"]), words["failure"]]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(renderer={RENDERER})"
@@ -73,7 +75,8 @@ class PacketB(_Packet):
 class PacketP(_Packet):
     """
     The task and, once there is a previous solution, that solution and the instruction to repair it. The first round
-    is B's, byte by byte; so is a later one as long as no reply had any code.
+    is B's, byte by byte; so is a later one where there is nothing that failed: no reply had any code, or the previous
+    solution was accepted.
     """
 
     def __init__(self) -> None:

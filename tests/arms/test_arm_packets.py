@@ -61,6 +61,13 @@ def test_p_without_any_code_is_b(code):
     assert PacketP().render(view(3, code)) == PacketB().render(view(3))
 
 
+def test_p_never_says_that_an_accepted_solution_failed():
+    """A seat that goes on after a pass is shown B's packet: the arm states nothing that is not so."""
+    passed = PublicReading(reading="PASS", accepted=True, passed=3, total=3)
+    later = RoundView(instruction="TASK TEXT", round=2, rounds=4, previous=Previous(code="x = 1", reading=passed))
+    assert PacketP().render(later) == PacketB().render(later)
+
+
 def test_the_parts_of_p_stand_in_order():
     """Opening, task, previous solution, failure instruction, answer format."""
     words = json.loads(PacketP().content)["templates"]
