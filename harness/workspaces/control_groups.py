@@ -23,7 +23,9 @@ _TOP = Path("/sys/fs/cgroup")
 _PARENT = "proctor"
 _PERIOD_US = 100_000
 _PAGE = 4096
-_CONTROLLERS = ("memory", "cpu", "pids")
+# The number of processes is limited for each execution by itself: a common limit would let one that has taken every
+# place keep the harness' own programs out.
+_CONTROLLERS = ("memory", "cpu")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,18 +94,14 @@ class Groups:
         return [_TOP / controller / _PARENT / self.name for controller in _CONTROLLERS]
 
     def _limits(self, caps: Caps) -> list[tuple[Path, str]]:
-        memory, cpu, pids = (self._folders() * 3)[:3]
-        # The sandbox's own two processes are let be beside the seat's.
-        most = (pids / "pids.max", str(caps.pids + 2))
+        memory, cpu = (self._folders() * 2)[:2]
         if _unified():
             return [
-                most,
                 (memory / "memory.max", str(caps.memory_bytes)),
                 (memory / "memory.swap.max", "0"),
                 (cpu / "cpu.max", f"{_quota_of(caps)} {_PERIOD_US}"),
             ]
         limits = [
-            most,
             (memory / "memory.limit_in_bytes", str(caps.memory_bytes)),
             (cpu / "cpu.cfs_period_us", str(_PERIOD_US)),
             (cpu / "cpu.cfs_quota_us", str(_quota_of(caps))),

@@ -13,153 +13,45 @@ that their processes can be looked for from outside.
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import anyio
 import anyio.to_thread
 import pytest
+from conformance_files import FileConformance
+from rooms import (
+    CONNECT,
+    FORKS,
+    MESS,
+    SLEEPER,
+    SMALL,
+    alive,
+    folders_of,
+    greet,
+    line_of,
+    mounts,
+    owner_of,
+    python,
+    wait_until,
+)
 
 from harness.clock import fresh_token
 from harness.environment import state_home
 from harness.errors import WorkspaceError
-from harness.ports import Workspace, WorkspaceBackend
-from harness.tree import File, Tree, TreeCaps
-from harness.walls import Caps, ExecResult, Walls
-from harness.workspaces.files import FileAbsent, FileFailed, FileRefused, Files, collect, put
+from harness.walls import ExecResult
 
-__all__ = ["WorkspaceConformance", "alive"]
-
-SMALL = Caps(pids=40, file_bytes=1 << 20, workspace_bytes=8 << 20, workspace_inodes=200, memory_bytes=256 << 20)
-
-SLEEPER = "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
-MESS = f"""
-import os, signal, subprocess, sys, time
-token = sys.argv[1]
-sleeper = [sys.executable, "-I", "-S", "-c", {SLEEPER!r}, token]
-subprocess.Popen(sleeper, start_new_session=True)
-stopped = subprocess.Popen(sleeper, start_new_session=True)
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.execv(sleeper[0], sleeper)
-    os._exit(0)
-time.sleep(0.3)
-os.kill(stopped.pid, signal.SIGSTOP)
-print("made", flush=True)
-time.sleep(float(sys.argv[2]))
-"""
-CONNECT = """
-import socket, sys
-try:
-    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=3) as peer:
-        print(peer.recv(100).decode())
-except OSError as error:
-    print(type(error).__name__, error.errno)
-"""
-FORKS = """
-import os, sys, time
-made = 0
-for _ in range(int(sys.argv[1])):
-    try:
-        pid = os.fork()
-    except OSError:
-        break
-    if pid == 0:
-        time.sleep(5)
-        os._exit(0)
-    made += 1
-print(made, flush=True)
-"""
-OWNER = """
-import importlib, sys, anyio
-from harness.walls import Walls
-module, _, name = sys.argv[1].partition(":")
-async def main():
-    backend = getattr(importlib.import_module(module), name)()
-    async with backend.open(Walls(image=sys.argv[2]), run="orphan") as room:
-        print(room.name, flush=True)
-        await room.exec(["python3", "-I", "-S", "-c", sys.argv[4], sys.argv[3]], timeout_s=100)
-anyio.run(main)
-"""
-
-
-def alive(token: str) -> list[int]:
-    """The Pythons alive on this host, zombies left out, that have `token` as the last word of their command line."""
-    found = []
-    for path in Path("/proc").iterdir():
-        if not path.name.isdigit():
-            continue
-        try:
-            words = (path / "cmdline").read_bytes().split(b"\0")
-            state = (path / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if b"python" in words[0] and words[-2:-1] == [token.encode()] and state not in "ZX":
-            found.append(int(path.name))
-    return found
-
-
-async def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Whether `true()` came to hold within `seconds`."""
-    with anyio.move_on_after(seconds):
-        while not await anyio.to_thread.run_sync(true):  # noqa: ASYNC110  # the host's processes tell nobody
-            await anyio.sleep(0.05)
-        return True
-    return False
-
-
-def python(program: str, *words: str) -> list[str]:
-    """The command that runs `program` with the workspace's own Python."""
-    return ["python3", "-I", "-S", "-c", program, *words]
+__all__ = ["WorkspaceConformance"]
 
 
 @pytest.mark.live
 @pytest.mark.anyio
 @pytest.mark.timeout(120)
-class WorkspaceConformance:
+class WorkspaceConformance(FileConformance):
     """The suite. `spec` is `module:Class` of the backend, `image` the name of an image that it has."""
-
-    spec: ClassVar[str]
-    image: ClassVar[str]
-
-    def backend(self) -> WorkspaceBackend:
-        """A backend as a plugin's table makes it: with no argument."""
-        module, _, name = self.spec.partition(":")
-        made: WorkspaceBackend = getattr(importlib.import_module(module), name)()
-        return made
-
-    def walls(self, **changes: object) -> Walls:
-        """Sealed walls with small caps."""
-        return replace(Walls(image=self.image, caps=SMALL), **changes)
-
-    def room(self, **changes: object) -> AbstractAsyncContextManager[Workspace]:
-        """A fresh workspace behind these walls."""
-        return self.backend().open(self.walls(**changes), run="conformance")
-
-    @asynccontextmanager
-    async def observed(self, token: str, least: int) -> AsyncIterator[Callable[[], int]]:
-        """Looks meanwhile for processes with `token`; ends once `least` were seen at one time."""
-        most = 0
-
-        async def look() -> None:
-            nonlocal most
-            while most < least:
-                most = max(most, len(await anyio.to_thread.run_sync(alive, token)))
-                await anyio.sleep(0.05)  # the host's processes tell nobody when they come
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(look)
-            yield lambda: most
-            tasks.cancel_scope.cancel()
 
     async def test_exec_tells_status_and_both_outputs(self) -> None:
         """Input arrives, both outputs come apart, and the status is the program's own."""
@@ -272,8 +164,8 @@ class WorkspaceConformance:
         async with self.room() as room:
             await room.exec(python(MESS, token, "0"), timeout_s=30)
         assert alive(token) == []
-        assert room.name not in _mounts()
-        assert _folders(room.name) == []
+        assert room.name not in mounts()
+        assert folders_of(room.name) == []
         assert room.name not in await self.backend().reap()
         with pytest.raises(WorkspaceError):
             await room.exec(["true"])
@@ -285,7 +177,7 @@ class WorkspaceConformance:
             anyio.create_task_group() as tasks,
         ):
             port = server.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  # this is no database
-            tasks.start_soon(server.serve, _greet)
+            tasks.start_soon(server.serve, greet)
             here = await anyio.to_thread.run_sync(
                 lambda: subprocess.run(
                     [sys.executable, "-c", CONNECT, "127.0.0.1", str(port)], capture_output=True, check=True
@@ -366,7 +258,7 @@ class WorkspaceConformance:
     async def test_memory_is_limited_in_sum_where_it_is_said_to_be(self) -> None:
         """Four processes together can't hold more than the cap, if the backend guarantees it."""
         promised = await self.backend().guarantees()
-        one = "import sys, time; data = b'x' * (100 << 20); print('held', flush=True); time.sleep(1.5)"
+        one = "import sys, time; data = b'x' * (100 << 20); print('held', flush=True); time.sleep(8)"
         async with self.room() as room:
             ran = await room.exec(
                 ["sh", "-c", 'for n in 1 2 3 4; do python3 -I -S -c "$0" & done; wait', one], timeout_s=60
@@ -395,129 +287,14 @@ class WorkspaceConformance:
         async with self.room() as room:
             async with room.stream(python(echo, token)) as stream:
                 await stream.send(b"abc\n")
-                assert await _line(stream) == b"cba\n"
+                assert await line_of(stream) == b"cba\n"
                 assert len(alive(token)) == 1
                 await stream.send_eof()
-                assert await _line(stream) == b"end\n"
+                assert await line_of(stream) == b"end\n"
             assert alive(token) == []
             async with room.stream(python(SLEEPER, token)):
                 assert await wait_until(lambda: len(alive(token)) == 1)
             assert alive(token) == []
-
-    async def test_put_and_collect_make_the_round_trip(self) -> None:
-        """What was laid down comes out with the same digest."""
-        files = {
-            "a.py": File(data=b"x = 1\n"),
-            "d/run.sh": File(data=b"#!/bin/sh\n", executable=True),
-            "e": File(data=b""),
-        }
-        tree = Tree({**files, "big": File(data=os.urandom(900_000)), "ü/line\nbreak": File(data=b"1")})
-        async with self.room() as room:
-            await put(room, tree)
-            ran = await room.exec(["sh", "-c", "cat a.py; test -x d/run.sh && ls d"])
-            assert ran.stdout == b"x = 1\nrun.sh\n"
-            exhibit = await collect(room, TreeCaps())
-        assert (exhibit.digest, exhibit.dropped) == (tree.digest, ())
-
-    async def test_the_file_tool_goes_through_nothing(self) -> None:
-        """Links of every kind, devices, FIFOs and `..` give no byte of anything else, and do not hang."""
-        traps = (
-            "ln -s /etc/passwd abs; ln -s ../../etc/passwd rel; ln -s / root; ln -s /proc/self proc; ln -s /dev/zero zero;"
-            "mkfifo pipe; ln -s real inner; echo real > real; ln real hard"
-        )
-        async with self.room() as room:
-            assert (await room.exec(["sh", "-c", traps])).status == 0
-            files = Files(room, timeout_s=20)
-            for path in ("abs", "rel", "root/etc/passwd", "proc/environ", "zero", "pipe", "inner", "../etc/passwd"):
-                with pytest.raises(FileRefused):
-                    await files.read(path)
-                with pytest.raises(FileRefused):
-                    await files.write(path, b"evil")
-            assert (await files.read("hard")).data == b"real\n"
-            with pytest.raises(FileAbsent):
-                await files.read("nothing")
-            await files.write("new/file", b"1\n2\n")
-            assert await files.edit("new/file", "2", "two") == 2
-            assert [(m.path, m.line) for m in (await files.search("two")).matches] == [("new/file", 2)]
-            assert {e.path: e.kind for e in (await files.list()).entries}["pipe"] == "FIFO"
-
-    async def test_the_file_tool_reports_a_full_workspace(self) -> None:
-        """A write that finds no room is a failed call; the old file stays whole."""
-        if (await self.backend().guarantees())["workspace_bytes"] is not None:
-            return
-        async with self.room() as room:
-            files = Files(room)
-            await files.write("kept", b"old")
-            await room.exec(
-                ["sh", "-c", "for n in $(seq 20); do head -c 1000000 /dev/zero > f$n || break; done 2>/dev/null"]
-            )
-            with pytest.raises(FileFailed, match="space"):
-                await files.write("kept", b"x" * 900_000)
-            assert (await files.read("kept")).data == b"old"
-
-    async def test_collect_withstands_a_hostile_workspace(self) -> None:
-        """Whatever a seat leaves, the good file comes out and the rest is named: the seat can't void its own cell."""
-        traps = """
-import os, socket
-os.symlink("/etc/passwd", "link"); os.symlink(".", "loop"); os.mkfifo("pipe")
-socket.socket(socket.AF_UNIX).bind("sock")
-open(b"bad\\xff", "w"); open("new\\nline", "w").write("n")
-with open("sparse", "wb") as f: f.truncate(10 << 30)
-with open("sixty", "wb") as f: f.truncate(60 << 20)
-open("good", "w").write("good"); os.link("good", "hard")
-open("dark", "w").write("x"); os.chmod("dark", 0)
-os.mkdir("closed"); open("closed/in", "w"); os.chmod("closed", 0)
-deep = "d/" * 80
-os.makedirs(deep); open(deep + "f", "w")
-os.makedirs("many")
-for n in range(20_001): open("many/%d" % n, "w")
-growing = open("good", "a")
-if os.fork() == 0:
-    os.setsid()
-    os.close(2)
-    while True:
-        growing.write("more")
-        growing.flush()
-os.chmod(".", 0)
-"""
-        caps = Caps(file_bytes=20 << 30, workspace_bytes=64 << 20, workspace_inodes=30_000)
-        async with self.room(caps=caps) as room:
-            ran = await room.exec(python(traps), timeout_s=60)
-            assert (ran.status, ran.stderr) == (0, b"")
-            exhibit = await collect(room, TreeCaps())
-        names = {item.path: item.why for item in exhibit.dropped}
-        assert exhibit.tree["good"].startswith(b"good")
-        assert {"hard", "new\nline", "many/0"} <= set(exhibit.tree)
-        assert {"link", "loop", "pipe", "sock", "bad\\xff", "sparse", "sixty", "dark", "closed"} <= names.keys()
-        assert len(exhibit.tree) == TreeCaps().entries
-        assert len(names) <= 1001
-
-    async def test_a_file_tool_killed_midway_is_a_failed_call(self) -> None:
-        """A far end that the seat kills gives an error of the tool, and the next call works."""
-        hunt = """
-import os, signal, time
-print("hunting", flush=True)
-end = time.time() + 20
-while time.time() < end:
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) not in (1, os.getpid(), os.getppid()):
-            try:
-                if b"proctor-" in open("/proc/%s/cmdline" % name, "rb").read(): os.kill(int(name), signal.SIGKILL)
-            except OSError: pass
-"""
-        async with self.room() as room:
-            files = Files(room)
-            await files.write("a", b"1")
-            async with room.stream(python(hunt)) as stream:
-                assert await _line(stream) == b"hunting\n"
-                for _ in range(3):
-                    outcome: object = None
-                    try:
-                        outcome = (await files.read("a")).data
-                    except FileFailed as error:
-                        outcome = error
-                    assert outcome == b"1" or isinstance(outcome, FileFailed)
-            assert (await files.read("a")).data == b"1"
 
     async def test_facts_and_engine_are_told(self) -> None:
         """A room and an engine say what they are; guarantees name each promise with None or a reason."""
@@ -542,7 +319,7 @@ while time.time() < end:
     async def test_a_dead_owner_is_reaped_and_a_living_one_is_not(self) -> None:
         """After SIGKILL of the process that held a workspace, `reap` ends it and names it; living rooms stay."""
         token = fresh_token()
-        owner = _owner([self.spec, self.image, token, SLEEPER])
+        owner = owner_of([self.spec, self.image, token, SLEEPER])
         try:
             assert owner.stdout is not None
             name = (await anyio.to_thread.run_sync(owner.stdout.readline)).decode().strip()
@@ -561,30 +338,5 @@ while time.time() < end:
             await anyio.to_thread.run_sync(owner.wait)
             owner.stdout.close()
         assert await wait_until(lambda: not alive(token), 5)
-        assert name not in _mounts()
+        assert name not in mounts()
         assert name not in await self.backend().reap()
-
-
-def _mounts() -> str:
-    return Path("/proc/mounts").read_text()
-
-
-def _folders(name: str) -> list[Path]:
-    return [path for path in state_home().glob("workspaces/*") if name in path.name]
-
-
-def _owner(words: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", OWNER, *words], stdout=subprocess.PIPE)
-
-
-async def _greet(stream: anyio.abc.SocketStream) -> None:
-    async with stream:
-        await stream.send(b"canary")
-
-
-async def _line(stream: anyio.abc.ByteStream) -> bytes:
-    data = b""
-    with anyio.fail_after(20):
-        while not data.endswith(b"\n"):
-            data += await stream.receive()
-    return data

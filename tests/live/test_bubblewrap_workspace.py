@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
+from images import seat_image
 
 from harness import environment
 from harness.clock import fresh_token
@@ -53,6 +54,12 @@ thread = threading.Thread(target=print, args=("thread ok",))
 thread.start()
 thread.join()
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _image() -> None:
+    """The image that the workspaces start from is there."""
+    seat_image()
 
 
 def python(program: str, *words: str) -> list[str]:

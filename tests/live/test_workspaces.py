@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from images import seat_image
 
-pytest.register_assert_rewrite("conformance")
+pytest.register_assert_rewrite("conformance", "conformance_files", "rooms")
 
 from conformance import WorkspaceConformance  # noqa: E402  # after it is registered, so that its asserts explain themselves
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _image() -> None:
+    """The image that the workspaces start from is there."""
+    seat_image()
 
 
 class TestBubblewrap(WorkspaceConformance):
