@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rooms import folder_rooms
 
-from harness.errors import PluginError, RefereeError
+from harness.errors import ExperimentError, RefereeError
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Dropped, Exhibit, Tree
 from harness.values import Verdict
@@ -402,10 +402,11 @@ async def test_public_check() -> None:
 
 def test_options_are_checked() -> None:
     """An unknown option is refused with the nearest known one, and a bad value with what was expected."""
-    with pytest.raises(PluginError, match="Did you mean 'wall_s'"):
+    with pytest.raises(ExperimentError, match="Did you mean 'wall_s'"):
         PytestReferee(wall=3)
-    with pytest.raises(PluginError, match="cpu_s"):
-        PytestReferee(cpu_s=0)
+    with pytest.raises(ExperimentError, match="cpu_s"):
+        PytestReferee({"cpu_s": 0})
+    assert PytestReferee({"cpu_s": 3}).options.cpu_s == PytestReferee(cpu_s=3).options.cpu_s == 3
 
 
 def test_the_suite_digest_pins_everything() -> None:
