@@ -322,6 +322,20 @@ async def test_a_program_that_finds_no_place_is_tried_again_after_a_kill() -> No
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    "argv", [[], ["echo", "a\0b"], ["echo", "x" * (128 << 10)], ["echo", "\udc80"], ["x" * 1000] * 1100]
+)
+async def test_arguments_that_no_kernel_takes_are_the_commands_failure(argv: list[str]) -> None:
+    """A model's words that can't be a command give status 126 and a reason; the engine is not even asked."""
+    engine = FakeEngine(b"", [])
+    container = Container(engine=engine, id="c", user="20001:20001", pids=8)
+    told = await run_program(
+        container, Program(argv=argv), stdin=b"", timeout_s=5, output_bytes=100, clock=SystemClock()
+    )
+    assert (told.status, told.stdout, told.stderr != b"", engine.started) == (126, b"", True, [])
+
+
+@pytest.mark.anyio
 async def test_outputs_are_cut_each_by_itself() -> None:
     """Both outputs are cut at the cap and said to be; exactly the cap is no cut."""
     data = frame(1, b"a" * 30) + frame(2, b"b" * 5) + frame(1, b"a" * 3000)

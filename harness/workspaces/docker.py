@@ -28,7 +28,7 @@ __all__ = ["DockerBackend", "DockerWorkspace"]
 _START_DEADLINE_S = 120.0
 _END_DEADLINE_S = 60.0
 _WITNESS_S = 10.0
-_WITNESS_STEP_S = 0.01
+_STEP_S = 0.01
 
 
 class DockerWorkspace:
@@ -137,7 +137,7 @@ class DockerBackend:
         reaped = []
         for item in found:
             if owner_gone(item["Labels"][LABEL_OWNER], running=item["State"] in ("running", "paused")):
-                await self._remove(item["Id"])
+                await self._remove_in_time(item["Id"])
                 reaped.append(item["Names"][0].lstrip("/") if item["Names"] else item["Id"])
         return sorted(reaped)
 
@@ -174,23 +174,32 @@ class DockerBackend:
 
     async def _end(self, name: str, witness: Witness | None) -> None:
         try:
-            with anyio.move_on_after(_END_DEADLINE_S):
-                await self._remove(name)
-                await _nothing_left(name, witness)
-                return
+            await self._remove_in_time(name)
+            await _nothing_left(name, witness)
         finally:
             if witness is not None:
                 witness.close()
+
+    async def _remove_in_time(self, name: str) -> None:
+        with anyio.move_on_after(_END_DEADLINE_S):
+            await self._remove(name)
+            return
         raise WorkspaceError(f"container {name} could not be removed within {_END_DEADLINE_S:.0f} s: remove it by hand")
 
     async def _remove(self, name: str) -> None:
         def remove(api: Any) -> None:
             api.remove_container(name, force=True, v=True)
 
-        try:
-            await self._engine.call(remove)
-        except NotFoundError:
-            return
+        while True:
+            try:
+                return await self._engine.call(remove)
+            except NotFoundError:
+                return None
+            except WorkspaceError as error:
+                # Somebody else is at it: wait until it is done.
+                if "already in progress" not in str(error):
+                    raise
+            await anyio.sleep(_STEP_S)
 
 
 async def _nothing_left(name: str, witness: Witness | None) -> None:
@@ -200,6 +209,6 @@ async def _nothing_left(name: str, witness: Witness | None) -> None:
     left: list[int] = []
     with anyio.move_on_after(_WITNESS_S):
         while left := await to_thread.run_sync(witness.members):  # noqa: ASYNC110 - the kernel sends no event
-            await anyio.sleep(_WITNESS_STEP_S)
+            await anyio.sleep(_STEP_S)
         return
     raise WorkspaceError(f"{len(left)} processes of container {name} live on after its removal: {left[:10]}")

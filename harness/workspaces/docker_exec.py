@@ -30,6 +30,10 @@ from harness.workspaces.docker_program import (
 __all__ = ["run_program", "stream_program"]
 
 _NOTE_CHARS = 400
+_CANNOT_RUN = 126
+_WORD_BYTES = (128 << 10) - 1
+"""The most that Linux takes in one argument, its end included."""
+_WORDS_BYTES = 1 << 20
 
 
 @dataclass(kw_only=True, slots=True)
@@ -69,12 +73,31 @@ async def run_program(
     So does a cancellation. Raises `WorkspaceError` when it could not be started or could not be ended.
     """
     begun = clock.monotonic()
+    if (why := _unfit(program)) is not None:
+        return ExecResult(stdout=b"", stderr=why.encode()[:output_bytes], status=_CANNOT_RUN, seconds=0.0)
     run = await _try(container, program, stdin=stdin, timeout_s=timeout_s, output_bytes=output_bytes)
     if run.refused:
         # The seat may have taken every place for a process. That must not void its cell: it loses what it runs.
         await kill_everything(container)
         run = await _try(container, program, stdin=stdin, timeout_s=timeout_s, output_bytes=output_bytes)
     return _result(program, run, seconds=clock.monotonic() - begun)
+
+
+def _unfit(program: Program) -> str | None:
+    """
+    Why the kernel would not take these arguments, or None. They may be a model's words: that they can't be a command is
+    the command's own failure, and none of the engine's.
+    """
+    words = [program.cwd, *program.argv, *(f"{name}={value}" for name, value in program.env.items())]
+    if not program.argv or any("\0" in word for word in words):
+        return "no program was named\n" if not program.argv else "an argument holds a NUL character\n"
+    try:
+        sizes = [len(word.encode()) for word in words]
+    except UnicodeEncodeError:
+        return "an argument is no text\n"
+    if max(sizes) > _WORD_BYTES or sum(sizes) > _WORDS_BYTES:
+        return f"the arguments are too long: {max(sizes)} bytes in one, {sum(sizes)} in all\n"
+    return None
 
 
 async def _try(container: Container, program: Program, *, stdin: bytes, timeout_s: float, output_bytes: int) -> _Run:

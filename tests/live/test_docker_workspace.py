@@ -180,6 +180,14 @@ async def test_a_program_that_closes_its_outputs_is_waited_for(backend: DockerBa
     assert (cut.status, cut.timed_out) == (None, True)
 
 
+async def test_the_longest_argument_runs(backend: DockerBackend, image: str) -> None:
+    """What is let through does run: the bound on arguments is the kernel's own."""
+    async with room(backend, image) as workspace:
+        longest = await workspace.exec(["sh", "-c", "echo ${#0}", "x" * ((128 << 10) - 1)])
+        longer = await workspace.exec(["sh", "-c", "echo ${#0}", "x" * (128 << 10)])
+    assert (longest.stdout, longer.status) == (b"131071\n", 126)
+
+
 async def test_memory_is_one_limit_without_swap(backend: DockerBackend, image: str) -> None:
     """A program over the limit is killed, one below is not, and the workspace goes on."""
     caps = Caps(memory_bytes=128 << 20, workspace_bytes=16 << 20, tmp_bytes=16 << 20)

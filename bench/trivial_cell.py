@@ -1,0 +1,91 @@
+"""
+What our walls cost: a whole cell of ours against the least that docker-py can do, one after the other in turn.
+
+    python bench/trivial_cell.py [--n 10]
+
+Prints medians and minimums in milliseconds and the ratio of the medians. Ends with status 1 when a cell of ours takes
+over 1.5 times as long; 1.3 is what it should stay below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+import anyio
+import docker
+
+from harness.tree import TreeCaps
+from harness.walls import Walls
+from harness.workspaces.docker import DockerBackend
+from harness.workspaces.docker_images import engine_image
+from harness.workspaces.files import collect
+from harness.workspaces.images import DEFAULT_IMAGE, ImageStore
+
+TARGET, LIMIT = 1.3, 1.5
+
+
+def bare_cell(api: docker.APIClient, image: str) -> None:
+    """The least: create, start, one program, remove, with no wall but the missing network."""
+    host = api.create_host_config(network_mode="none")
+    made = api.create_container(image, ["sleep", "100"], host_config=host)["Id"]
+    try:
+        api.start(made)
+        api.exec_start(api.exec_create(made, ["true"])["Id"])
+    finally:
+        api.remove_container(made, force=True)
+
+
+async def our_cell(backend: DockerBackend, image: str, *, with_collect: bool) -> None:
+    """Ours: sealed walls, one program, the way out proved; and, if asked, what the seat left taken out."""
+    async with backend.open(Walls(image=image), run="bench") as room:
+        ran = await room.exec(["true"])
+        assert ran.status == 0
+        if with_collect:
+            await collect(room, TreeCaps())
+
+
+async def measure(n: int) -> dict[str, list[float]]:
+    """Seconds of each kind of cell, `n` of each, taken in turn so that a busy moment hits all of them."""
+    backend = DockerBackend()
+    found = await engine_image(backend._engine, ImageStore(), DEFAULT_IMAGE)  # noqa: SLF001 - the bare cell's own image
+    api = docker.APIClient(version="auto")
+    kinds: dict[str, Callable[[], Awaitable[None]]] = {
+        "bare docker-py": lambda: anyio.to_thread.run_sync(bare_cell, api, found.id),
+        "ours": lambda: our_cell(backend, DEFAULT_IMAGE, with_collect=False),
+        "ours, collect": lambda: our_cell(backend, DEFAULT_IMAGE, with_collect=True),
+    }
+    taken: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for turn in range(n + 1):
+        for kind, cell in kinds.items():
+            begun = time.perf_counter()
+            await cell()
+            if turn:  # the first turn warms up
+                taken[kind].append(time.perf_counter() - begun)
+    api.close()
+    return taken
+
+
+def main() -> int:
+    """Measure, print, and judge by the limit."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
+    parser.add_argument("--n", type=int, default=10, help="cells of each kind (default 10)")
+    n = parser.parse_args().n
+    if n < 1:
+        parser.error(f"--n {n}: expected 1 or more")
+    taken = anyio.run(measure, n)
+    bare = statistics.median(taken["bare docker-py"])
+    print(f"{'cell':<16}{'median ms':>12}{'minimum ms':>12}{'ratio':>8}")
+    for kind, seconds in taken.items():
+        middle = statistics.median(seconds)
+        print(f"{kind:<16}{middle * 1000:>12.0f}{min(seconds) * 1000:>12.0f}{middle / bare:>8.2f}")
+    worst = max(statistics.median(seconds) for seconds in taken.values()) / bare
+    print(f"target {TARGET}, limit {LIMIT}: {'over the limit' if worst > LIMIT else 'held'}")
+    return int(worst > LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
