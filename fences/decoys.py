@@ -34,7 +34,7 @@ def answer_engine(canary: str) -> Answerer:
     async def serve(stream: SocketStream) -> None:
         async with stream:
             try:
-                with anyio.move_on_after(5):
+                with anyio.move_on_after(20):
                     await stream.receive(4096)
                 body = canary.encode()
                 await stream.send(b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))

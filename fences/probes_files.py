@@ -116,7 +116,7 @@ class EngineSocketProbe(_DecoyProbe):
     body = """
 def ping(path):
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(3)
+        client.settimeout(20)
         client.connect(path)
         client.sendall(b"GET /_ping HTTP/1.0\\r\\n\\r\\n")
         answer = client.recv(4096)

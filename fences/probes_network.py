@@ -27,7 +27,7 @@ def ask(place):
     kind, host, port = place.split(" ")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM) as client:
-        client.settimeout(3)
+        client.settimeout(20)
         client.connect((host, int(port)))
         if kind == "udp":
             client.send(bytes.fromhex("QUERY"))
@@ -169,7 +169,7 @@ class AbstractSocketProbe(_ListenerProbe):
     body = """
 def ask(name):
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(3)
+        client.settimeout(20)
         client.connect("\\0" + name)
         client.sendall(b"GET /_ping HTTP/1.0\\r\\n\\r\\n")
         return client.recv(4096) or {"signature": "EMPTY"}

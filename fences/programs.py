@@ -47,6 +47,9 @@ The start of each program: `attempt(what, action)` notes the bytes that `action`
 or the name of the errno that it met. A file that opens and holds no byte is a masked one: nothing was there.
 """
 
+PATIENCE_S = 60.0
+"""A time limit is for what hangs. A machine that is merely slow must not make a finding INCONCLUSIVE."""
+
 _REPORT = '\nprint(json.dumps({"tries": tries}))\n'
 
 
@@ -57,8 +60,8 @@ def program(body: str) -> str:
 
 async def run_program(workspace: Workspace, body: str, arguments: object) -> Sequence[Try] | str:
     """The tries of a program run as the seat runs its own, or why nothing can be concluded from it."""
-    argv = ["python3", "-I", "-c", program(body), json.dumps(arguments)]
-    return tries_of(await workspace.exec(argv, timeout_s=10.0))
+    argv = ["python3", "-I", "-S", "-c", program(body), json.dumps(arguments)]
+    return tries_of(await workspace.exec(argv, timeout_s=PATIENCE_S))
 
 
 class ProgramProbe:

@@ -7,12 +7,14 @@ left, however it is left.
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
+import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +23,7 @@ import anyio
 from anyio.abc import SocketAttribute
 
 from fences.decoys import answer_dns, answer_engine, answer_line
-from harness.clock import fresh_token
+from harness.clock import Clock, fresh_token
 from harness.environment import lent, terminal_env
 from harness.errors import WorkspaceError
 from harness.ports import Workspace
@@ -39,6 +41,10 @@ _CANARIES = (
     "loopback", "address", "loopback6", "dns", "abstract", "host-file", "sealed-file", "neighbour-file",
     "engine-socket", "variable", "process", "tool", "tool-write", "tool-edit",
 )  # fmt: skip
+
+_PLACE = Path("/tmp")  # noqa: S108 - each workspace has a /tmp of its own, where a control can show one of these paths
+_PREFIX = "proctor-stage-"
+_STALE_S = 3600.0
 
 _WRITE = "import sys; data = sys.stdin.read()\nfor path in sys.argv[1:]:\n    open(path, 'w').write(data)"
 
@@ -63,7 +69,6 @@ async def set_the_stage(open_neighbour: NeighbourOpener | None = None) -> AsyncI
     `open_neighbour` opens the second workspace, which then writes its own canary; without it the host writes that.
     Raises `WorkspaceError` when the neighbour can't be opened or can't write.
     """
-    # Below /tmp, because each workspace has a writable /tmp in which a control can show one of these paths.
     home = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="proctor-stage-", dir="/tmp")))
     setting = _Setting(home)
     try:
@@ -83,6 +88,17 @@ async def set_the_stage(open_neighbour: NeighbourOpener | None = None) -> AsyncI
     finally:
         with anyio.move_on_after(10, shield=True):
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(home, ignore_errors=True))
+
+
+def _make_home(clock: Clock, *, place: Path = _PLACE) -> Path:
+    """A fresh folder for the decoys; those that a killed process of this user's left long ago are taken away."""
+    for old in place.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # another process may be taking it away just now
+            info = old.lstat()
+            age = clock.now().timestamp() - info.st_mtime
+            if stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() and age > _STALE_S:
+                shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
 
 
 @asynccontextmanager
@@ -209,7 +225,7 @@ async def _invite_neighbour(setting: _Setting, stack: AsyncExitStack, open_neigh
         mount = Mount(source=str(shared), target=str(shared), read_only=False)
         room = await stack.enter_async_context(open_neighbour((mount,)))
         paths = [f"{folder}/{name}" for folder in ("/workspace", "/tmp", shared)]  # noqa: S108 - of the neighbour's own
-        wrote = await room.exec(["python3", "-I", "-c", _WRITE, *paths], stdin=text.encode(), timeout_s=10.0)
+        wrote = await room.exec(["python3", "-I", "-S", "-c", _WRITE, *paths], stdin=text.encode())
         if wrote.status != 0:
             raise WorkspaceError(f"the neighbour workspace can't write its own files: {wrote.stderr[-300:]!r}")
     setting.places |= {

@@ -29,7 +29,7 @@ def command(body: str, arguments: object) -> str:
     """The shell command that runs a probe's program through the `run` tool."""
     import shlex
 
-    return shlex.join(["python3", "-I", "-c", program(body), json.dumps(arguments)])
+    return shlex.join(["python3", "-I", "-S", "-c", program(body), json.dumps(arguments)])
 
 
 def reports_in(text: str) -> list[bytes]:

@@ -8,9 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fences.stage import set_the_stage
+from fences.stage import _make_home, set_the_stage
 from fences.witnesses import ask, dns_query, vouch
 from harness import environment
+from harness.clock import SystemClock
 from harness.errors import WorkspaceError
 from harness.views import Site
 from tests.fake_workspace import FakeWorkspace, ran
@@ -132,6 +133,21 @@ async def test_a_decoy_that_is_down_is_not_vouched_for(answer, said):
     site = Site(canaries={"loopback": "c"}, places={"loopback": "tcp 127.0.0.1 1"})
     assert said in await vouch(site, ("loopback",), "loopback", asking=answer)
     assert "no decoy" in await vouch(site, ("loopback6",), "loopback", asking=answer)
+
+
+def test_what_a_killed_process_left_is_taken_away(tmp_path):
+    """An old stage is removed when the next is made; a fresh one, a link and other folders are let be."""
+    old, fresh, other = (tmp_path / name for name in ("proctor-stage-old", "proctor-stage-new", "something"))
+    for folder in (old, fresh, other):
+        (folder / "sealed").mkdir(parents=True)
+    link = tmp_path / "proctor-stage-link"
+    link.symlink_to(other)
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    os.utime(link, (0, 0), follow_symlinks=False)
+    made = _make_home(SystemClock(), place=tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([made, fresh, other, link])
+    assert (other / "sealed").is_dir()
 
 
 def test_the_query_is_one_question():

@@ -192,7 +192,7 @@ def able(**answers):
     def python3(call):
         if "-I" not in call.argv:
             return ran(status=127)
-        key = next((name for name in answers if name in call.argv[3]), "")
+        key = next((name for name in answers if name in call.argv[4]), "")
         return ran(stdout=json.dumps({"tries": [answers.get(key, {"what": "x", "signature": "EPERM"})]}).encode())
 
     def bash(call):
