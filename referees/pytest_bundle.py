@@ -22,7 +22,10 @@ __all__ = ["archive", "command", "runner_digest", "versions"]
 _PACKAGES = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
 _DISTRIBUTIONS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
 _LEXERS = frozenset({"__init__.py", "_mapping.py", "python.py", "diff.py"})
-_PROGRAMS = ("pytest_wire", "pytest_remote", "pytest_subject", "pytest_judge")
+_OURS = (
+    *("pytest_wire", "pytest_remote", "pytest_subject", "pytest_judge"),
+    *("pytest_bridge", "pytest_report", "pytest_screen", "pytest_suite"),
+)
 
 _BOOT = """\
 import sys, types
@@ -106,7 +109,7 @@ def runner_digest() -> str:
     return digest_json(
         {
             **{inside: digest_bytes(path.read_bytes()) for inside, path in _files()},
-            **{f"referees/{name}.py": digest_bytes(_source(name).encode()) for name in _PROGRAMS},
+            **{f"referees/{name}.py": digest_bytes(_source(name).encode()) for name in _OURS},
         }
     )
 

@@ -124,7 +124,7 @@ class PytestReferee:
             standing=self.classes[reading],
             evidence=Evidence(code=exhibit.digest, suite=suite, execution=execution),
             tiers=(tier,),
-            detail=detail,
+            detail=detail.encode("utf-8", "backslashreplace").decode("utf-8"),
             seconds=anyio.current_time() - started,
         )
 

@@ -329,6 +329,26 @@ async def test_an_exception_of_many_kinds_is_its_first() -> None:
 
 
 @pytest.mark.anyio
+async def test_stop_iteration_ends_no_loop_of_the_suite() -> None:
+    """A StopIteration raised by a call can't cut a `map` of the suite's short; an iterator's own end still ends a loop."""
+    made = one("    assert all(map(go, [1, 2]))\n", ["go"])
+    assert (await judged("def go(value):\n    raise StopIteration\n", made)).reading == "FAIL"
+    made = one(
+        "    assert list(go(2)) == [0, 1]\n    with pytest.raises(RuntimeError):\n        next(map(go, 'x'))\n", ["go"]
+    )
+    code = "def go(value):\n    if value == 'x':\n        raise StopIteration\n    return iter(range(value))\n"
+    assert (await judged(code, made)).reading == "PASS"
+
+
+@pytest.mark.anyio
+async def test_text_that_no_record_could_hold() -> None:
+    """Lone surrogates in the subject's words reach the verdict escaped."""
+    verdict = await judged("raise ValueError('\\ud800')\n")
+    assert verdict.reading == "NO_BUILD"
+    assert verdict.detail.encode("utf-8").endswith(b"\\ud800")
+
+
+@pytest.mark.anyio
 async def test_forbidden_words_are_screened() -> None:
     """A forbidden word as a name, an import or a whole string is SCREENED; in prose it is not; a hidden import fails."""
     made = one("    assert go() == 1\n", ["go"], forbidden=["zlib"])
