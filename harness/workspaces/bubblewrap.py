@@ -23,7 +23,7 @@ from harness.clock import Clock, SystemClock, fresh_token
 from harness.ports import Workspace
 from harness.walls import Walls
 from harness.workspaces.bpf import ARCHITECTURES, assemble, compile_filter
-from harness.workspaces.bubblewrap_folder import Room, clear, is_root, leftovers
+from harness.workspaces.bubblewrap_folder import Room, is_root, kill_rest, leftovers
 from harness.workspaces.bubblewrap_host import engine_facts, find_bwrap, host_digest
 from harness.workspaces.bubblewrap_options import (
     HOST_IMAGE,
@@ -44,6 +44,7 @@ _PER_PROCESS = (
     "control groups can't be made here (that takes root and a writable /sys/fs/cgroup), so memory is limited for each "
     "process by itself and nothing limits the sum"
 )
+_REAP_DEADLINE_S = 10.0
 _PLAIN_FOLDER = "without root, /workspace is a folder on the host's own file system: run as root to have it limited"
 
 
@@ -119,7 +120,11 @@ class BubblewrapBackend:
         the filter's digest, and the user. Raises `FenceError` for walls that bubblewrap can't have.
         """
         check_walls(walls)
-        root = Root(folder=None if walls.image == HOST_IMAGE else self._images().rootfs(walls.image))
+        root = Root(folder=None)
+        if walls.image != HOST_IMAGE:
+            # A sealed root is bound as it is: only a weaker one depends on what is in the image.
+            whole = walls.read_only_root and not walls.mounts
+            root = Root(folder=Path("{image}") if whole else self._images().rootfs(walls.image))
         words = [*bwrap_options(walls, root, "{workspace}"), *environment_options(base_environment(walls))]
         shown = [word if isinstance(word, str) else f"sha256:{digest_bytes(word.data)}" for word in words]
         filtered = self._seccomp(walls)
@@ -171,10 +176,17 @@ class BubblewrapBackend:
                     await anyio.to_thread.run_sync(room.remove)
 
     async def reap(self) -> Sequence[str]:
-        """End and remove the workspaces whose owner is dead; says their names."""
+        """
+        End and remove the workspaces whose owner is dead; says their names.
+
+        Raises `WorkspaceError` when something of one stays.
+        """
         names = []
         for room in await anyio.to_thread.run_sync(lambda: list(leftovers(self.home))):
-            await anyio.to_thread.run_sync(clear, room)
+            with anyio.move_on_after(_REAP_DEADLINE_S):
+                while await anyio.to_thread.run_sync(kill_rest, room):  # noqa: ASYNC110  # the dying tell nobody
+                    await anyio.sleep(0.02)
+            await anyio.to_thread.run_sync(room.remove)
             names.append(room.name)
         return names
 

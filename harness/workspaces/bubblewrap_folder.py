@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -20,9 +19,8 @@ from harness.workspaces.control_groups import Groups, groups_available
 from harness.workspaces.images import SEAT
 from harness.workspaces.namespaces import Owner, kill_by_name
 
-__all__ = ["Room", "clear", "is_root", "leftovers"]
+__all__ = ["Room", "is_root", "kill_rest", "leftovers"]
 
-_CLEAR_TRIES, _CLEAR_STEP_S = 500, 0.02
 _MS_NOSUID_NODEV = 2 | 4
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 
@@ -111,26 +109,14 @@ def leftovers(home: Path) -> Iterator[Room]:
             yield Room(home=home, name=path.stem)
 
 
-def clear(room: Room) -> None:
-    """
-    Kill what is left of a dead owner's workspace, wait until it is gone, and remove the workspace.
-
-    Raises `WorkspaceError` when something of it stays.
-    """
-    for _ in range(_CLEAR_TRIES):
-        if not kill_by_name(room.name) and not _kill_members(room):
-            break
-        time.sleep(_CLEAR_STEP_S)
-    room.remove()
-
-
-def _kill_members(room: Room) -> int:
-    """SIGKILL what is in the workspace's control groups, by whatever name; says how many there were."""
-    members = [] if room.groups is None else room.groups.members()
-    for pid in members:
+def kill_rest(room: Room) -> int:
+    """SIGKILL what is left of a dead owner's workspace, by its name and by its groups; says how much there was."""
+    found = kill_by_name(room.name)
+    for pid in [] if room.groups is None else room.groups.members():
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return len(members)
+        found += 1
+    return found
 
 
 def _check_passable(home: Path) -> None:
