@@ -25,7 +25,7 @@ from referees.evalplus_battery import degenerates
 from referees.evalplus_cell import Cell, CellLost, in_cell, prepare, zygote_argv
 from referees.evalplus_expected import Expected, ExpectedStore
 from referees.evalplus_options import read_options
-from referees.evalplus_render import render
+from referees.evalplus_render import FACT_CHARS, render
 from referees.evalplus_suite import Suite, load_suite, referee_source
 from referees.evalplus_tiers import TierRun, judge_tier
 
@@ -34,6 +34,8 @@ __all__ = ["EvalPlusReferee"]
 T = TypeVar("T")
 
 _MOST_FACTS = 6
+_FACT_BYTES = 8 * FACT_CHARS
+"""A value of more bytes than this has more characters than a fact may."""
 _ATTEMPTS = 2
 
 
@@ -259,7 +261,7 @@ def facts_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[Fact, ...]
         answer = expected["public"][index]
         if suite.rule == "not_none":
             value: Any = not (answer.kind == "V" and answer.data == b"N")
-        elif answer.kind == "V":
+        elif answer.kind == "V" and len(answer.data) <= _FACT_BYTES:
             value = answer.value()
         else:
             continue

@@ -92,7 +92,7 @@ class _Watcher:
         return False
 
     async def _accepted(self, message: Message) -> bool:
-        if len(message.payload) > _LARGE:
+        if max(len(message.payload), len(self.answers[self.at].data)) > _LARGE:
             return await anyio.to_thread.run_sync(self._accepts, message)
         return self._accepts(message)
 

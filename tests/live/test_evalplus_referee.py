@@ -110,7 +110,10 @@ HOSTILE: list[tuple[str, str, set[str]]] = [
     ),
     (
         "forged frames, as if built",
-        "import os, marshal, struct\nd = marshal.dumps([], 2)\nos.write(3, b'B' + bytes(4))\nXX + bytes(4))\nos._exit(0)\n",
+        (
+            "import os, marshal, struct\nd = marshal.dumps([], 2)\nos.write(3, b'B' + bytes(4))\n"
+            f"for _ in range(3): os.write(3, {FRAME})\nos.write(3, b'E' + bytes(4))\nos._exit(0)\n"
+        ),
         {"FAIL"},
     ),
     ("a forged end", "import os\nos.write(3, b'B' + bytes(4))\nos.write(3, b'E' + bytes(4))\nos._exit(0)\n", {"CRASH"}),
