@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import anyio
 from anyio.abc import ByteStream
 
 from harness.errors import Blamed, ModelServerError, RefereeError
-from harness.messages import Completion, Request
+from harness.messages import Completion, Message, Request, ToolCall
 from harness.meter import Meter, upper_estimate
 from harness.ports import Model, PublicCheck, Workspace
+from harness.seats.bounded import bounded_arguments
 from harness.transcript import Transcript
 from harness.values import Usage
 from harness.views import PublicReading
@@ -51,10 +52,11 @@ class MeteredModel:
             if isinstance(error, Exception) and not isinstance(error, Blamed):
                 raise ModelServerError(f"the provider raised {type(error).__name__}: {error}") from error
             raise
-        self._transcript.add("completion", **_completion_event(completion))
+        # Charged before anything looks into it: what a model wrote may be such that looking fails.
         self.served[completion.served_model] = self.served.get(completion.served_model, 0) + 1
         size = len(completion.text.encode("utf-8", "replace")) + sum(len(call.raw) for call in completion.tool_calls)
         self._meter.charge_call(completion.usage, estimate=estimate, output_bytes=size)
+        self._transcript.add("completion", **_completion_event(completion))
         return completion
 
     def _failed(self, error: BaseException, estimate: int) -> None:
@@ -82,7 +84,7 @@ def _request_event(request: Request, call: int) -> dict[str, Any]:
         "call": call,
         "seed": request.seed,
         "decoding": asdict(request.decoding),
-        "messages": [asdict(message) for message in request.messages],
+        "messages": [_message_event(message) for message in request.messages],
         "tools": [tool.name for tool in request.tools],
     }
 
@@ -94,8 +96,18 @@ def _completion_event(completion: Completion) -> dict[str, Any]:
         "usage": asdict(completion.usage),
         "served_model": completion.served_model,
         "latency_s": round(completion.latency_s, 3),
-        "tool_calls": [asdict(call) for call in completion.tool_calls],
+        "tool_calls": [_call_event(call) for call in completion.tool_calls],
     }
+
+
+def _call_event(call: ToolCall) -> dict[str, Any]:
+    """A model's tool call as a transcript keeps it: bounded, and free of what JSON can't say."""
+    return {"id": call.id, "name": call.name, "raw": call.raw[:100_000], "arguments": bounded_arguments(call.arguments)}
+
+
+def _message_event(message: Message) -> dict[str, Any]:
+    event = asdict(replace(message, tool_calls=()))
+    return {**event, "tool_calls": [_call_event(call) for call in message.tool_calls]}
 
 
 class WatchedWorkspace:
