@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rooms import folder_rooms
+from folder_room import folder_rooms
 
 from harness.errors import ExperimentError, RefereeError
 from harness.tasks.task import OpenHalf, SealedHalf, Task
