@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from fences.policy import FencePolicy
 from fences.rendering import render
 from harness import plugins
+from harness.arm_check import check_arm
 from harness.blobs import BlobStore
 from harness.casebook import recall_tasks
 from harness.errors import ExperimentError, PluginError, unknown_name
@@ -101,6 +102,11 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
     """
     arms = {entry if isinstance(entry, str) else entry.name: _arm(entry, origin) for entry in experiment.arms}
     for name, arm in arms.items():
+        # Words are the experimenter's own: `proctor arm check` speaks of them, a freeze does not refuse them.
+        found = [finding for finding in check_arm(arm) if finding.level == "error" and finding.rule != "words"]
+        bad = [f"{finding.rule}: {finding.detail}" for finding in found]
+        if bad:
+            raise ExperimentError(f"arm {name!r} can't be used: {'; '.join(bad)}")
         if experiment.seat.kind not in arm.seats:
             seats = ", ".join(sorted(arm.seats))
             raise ExperimentError(f"arm {name!r} can't run in seat {experiment.seat.kind!r}: expected one of {seats}")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from harness.canonical import digest_bytes, digest_json
+from harness.code import ROOMS
 from harness.errors import PluginError, unknown_name
 
 __all__ = ["KINDS", "Kind", "PluginInfo", "load", "table"]
@@ -35,8 +36,13 @@ class PluginInfo:
     version: str
 
     def source_digest(self) -> str:
-        """SHA-256 over the source of the plugin's module, or of all of its package's when the module is a package."""
+        """
+        SHA-256 over the source that the plugin is made of: its module where that is one of Proctor's own (all of whose
+        code is pinned beside it), else every file of its top-level package.
+        """
         module = self.target.partition(":")[0]
+        top = module.partition(".")[0]
+        module = module if top in ROOMS else top
         spec = importlib.util.find_spec(module)
         if spec is None or spec.origin is None:
             raise PluginError(f"{self.kind} plugin {self.name!r}: module {module!r} is not found")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from arms.check import FORBIDDEN, check_arm
 from arms.packets import PacketB, PacketP
 from arms.text import TextArm, placebo, plain
 from harness import plugins
+from harness.arm_check import FORBIDDEN, check_arm
 
 
 class Fake:

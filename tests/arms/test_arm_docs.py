@@ -4,8 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from arms.check import check_arm
 from harness import plugins
+from harness.arm_check import check_arm
 from harness.views import Previous, PublicReading, RoundView
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -22,7 +22,7 @@ def test_every_registered_arm_of_ours_is_told():
 
 def test_every_rule_of_the_check_is_told():
     """The table of rules is the code's own, levels included."""
-    source = (DOCS.parent / "arms/check.py").read_text(encoding="utf-8")
+    source = (DOCS.parent / "harness/arm_check.py").read_text(encoding="utf-8")
     used = set(re.findall(r"(?:_error\(|rule=)\"([\w-]+)\"", source))
     told = set(re.findall(r"^\| `([\w-]+)` \| (?:error|warning|note) \|", REFERENCE, re.MULTILINE))
     assert used == told
