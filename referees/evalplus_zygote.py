@@ -1,7 +1,7 @@
-# ruff: noqa: BLE001, S102, S302 - running hostile code is what this is for: it execs, and catches whatever comes of it
+# ruff: noqa: S302 - what is unmarshalled here comes from the judge
 """
-The process that runs candidates, inside a sealed workspace. Its source is sent there with that of `evalplus_confine`,
-which is the one module of ours that it imports.
+The process that runs candidates, inside a sealed workspace. Its source is sent there with those of
+`evalplus_child` and `evalplus_confine`; all three import the standard library and each other only.
 
 It holds no expected value and no data set. For each job from the judge (one candidate, one tier) it forks a child,
 confines it, passes on the values that the child's calls returned, and kills it. Whatever the child sends is only ever
@@ -9,9 +9,8 @@ a claim of what a call returned: the judge, outside, compares. The child can nei
 descriptors are closed, the zygote is not dumpable) nor signal, trace, fork or open a socket (a system call filter).
 
 Judge to zygote: length of the payload (4 bytes, little endian), kind, payload; kinds J (job), N (its nonce), K (stop).
-Zygote to judge: length, nonce (16 bytes), kind, payload. Child to zygote: kind, length, payload; kinds B built,
-n does not build, i no entry point, m out of memory while building, P prelude failed; then one of V value, D digest of a
-large value, O no plain data, X exception, M out of memory for each call; E at the end.
+Zygote to judge: length, nonce (16 bytes), kind, payload; kinds R (ready), H (still at it), Z (the job's end), and
+those of the child, each with the CPU time since the one before (8 bytes).
 """
 
 from __future__ import annotations
@@ -19,190 +18,31 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
-import hashlib
 import json
 import marshal
 import os
 import platform
 import random
-import resource
 import select
 import signal
 import struct
 import sys
 import time
-import types
 
-from referees.evalplus_confine import (
-    MACHINES,
-    PR_SET_DUMPABLE,
-    PR_SET_NO_NEW_PRIVS,
-    PR_SET_PDEATHSIG,
-    install_filter,
-    prctl,
-)
+from referees.evalplus_child import run_child
+from referees.evalplus_confine import MACHINES, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is slow to import
-    from collections.abc import Iterator
     from typing import Any
 
 PROTOCOL = 1
 POLL_S = 0.05
 BEAT_S = 1.0
-TEXT_INLINE = 64 << 10
-PART = 10_000
 MAX_FRAME = 64 << 20
 MAX_JOB_OUTPUT = 512 << 20
-REASON_BYTES = 200
 
 F_SETPIPE_SZ = 1031
-
-# ------------------------------------------------------------------------------------------------------ the child
-
-
-def confine(job: dict[str, Any]) -> None:
-    """Take everything from the child that a candidate does not need. The channel stays, as descriptor 3."""
-    os.setsid()
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    limits = (
-        (resource.RLIMIT_AS, job["memory"]),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_MEMLOCK, 0),
-        (resource.RLIMIT_CPU, int(job["budget"]) + 10),
-    )
-    for which, amount in limits:
-        most = resource.getrlimit(which)[1]  # the room may already allow less
-        least = amount if most == resource.RLIM_INFINITY else min(amount, most)
-        resource.setrlimit(which, (least, least))
-    install_filter()
-
-
-def send(kind: bytes, payload: bytes = b"") -> None:
-    """One frame on the child's channel."""
-    data = kind + struct.pack("<I", len(payload)) + payload
-    view = memoryview(data)
-    while view:
-        view = view[os.write(3, view) :]
-
-
-def why(error: BaseException) -> bytes:
-    """A short text on an exception. It may be the candidate's own, so that even its name may fail."""
-    try:
-        text = f"{type(error).__name__}: {error}"
-    except BaseException:
-        text = "an exception whose text fails"
-    return text.encode("utf-8", "replace")[:REASON_BYTES]
-
-
-def plain(value: Any) -> Any:
-    """`value` with the standard library's dicts and numpy's scalars as builtins; anything else of note: ValueError."""
-    kind = type(value)
-    if kind in (list, tuple, set, frozenset):
-        return kind([plain(item) for item in value])
-    if kind is dict or (
-        kind.__module__ == "collections" and kind.__name__ in ("Counter", "OrderedDict", "defaultdict")
-    ):
-        return {plain(key): plain(item) for key, item in dict.items(value)}
-    if kind.__module__ == "numpy":
-        return plain(value.item())
-    if kind in (bool, int, float, complex, str, bytes, type(None)):
-        return value
-    raise ValueError(kind.__name__)
-
-
-def encoded(value: Any) -> bytes:
-    """The bytes of a value of exact builtin types. Raises `ValueError` for anything else."""
-    try:
-        if "numpy" in sys.modules:
-            value = plain(value)
-        return marshal.dumps(value, 2)
-    except ValueError:
-        return marshal.dumps(plain(value), 2)
-
-
-def pieces(value: Any) -> Iterator[bytes]:
-    """The bytes of `value`, a long list or tuple in parts, so that they need not all be there at once."""
-    if type(value) in (list, tuple) and len(value) > PART:
-        yield (b"[" if type(value) is list else b"(") + struct.pack("<i", len(value))
-        for start in range(0, len(value), PART):
-            yield encoded(value[start : start + PART])[5:]
-    else:
-        yield encoded(value)
-
-
-def answer(value: Any, inline: int) -> None:
-    """Send what a call returned: its bytes, or, beyond a size, their digest and length."""
-    # Texts are equal when their bytes are, whatever the task's rule, so that their digest does.
-    most = TEXT_INLINE if type(value) in (str, bytes) else inline
-    kept: list[bytes] = []
-    length, digest = 0, hashlib.sha256()
-    try:
-        for piece in pieces(value):
-            length += len(piece)
-            kept.append(piece)
-            if length > most:
-                for part in kept:
-                    digest.update(part)
-                kept.clear()
-    except MemoryError:
-        raise
-    except BaseException:
-        send(b"O", type(value).__name__.encode("utf-8", "replace")[:REASON_BYTES])
-        return
-    if length <= most:
-        send(b"V", b"".join(kept))
-    else:
-        send(b"D", digest.digest() + struct.pack("<Q", length))
-
-
-def build(job: dict[str, Any]) -> Any:
-    """The candidate's entry point, or None once the reason that there is none has been sent."""
-    module = types.ModuleType("solution")
-    sys.modules["solution"] = module
-    space = module.__dict__
-    try:
-        exec(compile(job["prelude"], "prelude.py", "exec", dont_inherit=True), space)
-    except BaseException as error:
-        send(b"P", why(error))
-        return None
-    try:
-        code = compile(job["code"], "solution.py", "exec", dont_inherit=True)
-    except BaseException as error:  # nesting too deep for the parser is a MemoryError as well
-        send(b"n", why(error))
-        return None
-    try:
-        exec(code, space)
-    except MemoryError:
-        send(b"m")
-        return None
-    except BaseException as error:
-        send(b"n", why(error))
-        return None
-    entry = space.get(job["entry"])
-    if not callable(entry):
-        send(b"i")
-        return None
-    send(b"B")
-    return entry
-
-
-def run_child(job: dict[str, Any]) -> None:
-    """Build the candidate, make the calls, send what they return."""
-    confine(job)
-    entry = build(job)
-    if entry is None:
-        return
-    for blob in job["inputs"]:
-        try:
-            answer(entry(*marshal.loads(blob)), job["inline"])
-        except MemoryError:
-            send(b"M")
-        except BaseException as error:
-            send(b"X", why(error))
-    send(b"E")
 
 
 def start_child(job: dict[str, Any]) -> tuple[int, int]:
@@ -225,9 +65,6 @@ def start_child(job: dict[str, Any]) -> tuple[int, int]:
         run_child(job)
     finally:
         os._exit(0)
-
-
-# ----------------------------------------------------------------------------------------------------- the zygote
 
 
 def receive_exactly(count: int) -> bytes:

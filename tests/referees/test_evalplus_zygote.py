@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from test_evalplus_values import few, values
 
+from referees import evalplus_child as child
 from referees import evalplus_zygote as zygote
 from referees.evalplus_confine import MACHINES, filter_program
 
@@ -21,7 +22,7 @@ from referees.evalplus_confine import MACHINES, filter_program
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
     """What the child sends."""
     frames: list[tuple[bytes, bytes]] = []
-    monkeypatch.setattr(zygote, "send", lambda kind, payload=b"": frames.append((kind, payload)))
+    monkeypatch.setattr(child, "send", lambda kind, payload=b"": frames.append((kind, payload)))
     return frames
 
 
@@ -29,24 +30,24 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
 @given(values)
 def test_pieces_are_the_value_s_bytes(value: Any) -> None:
     """In parts or at once, the bytes are marshal's."""
-    assert marshal.dumps(value, 2) == b"".join(zygote.pieces(value))
+    assert marshal.dumps(value, 2) == b"".join(child.pieces(value))
 
 
 @pytest.mark.parametrize("made", [list, tuple])
 def test_a_long_list_comes_in_parts(made: Callable[[Any], Any], sent: list[tuple[bytes, bytes]]) -> None:
     """Parts put together are the whole, and a large one is named by digest and length."""
-    value = made(range(3 * zygote.PART + 1))
+    value = made(range(3 * child.PART + 1))
     whole = marshal.dumps(value, 2)
-    assert len(list(zygote.pieces(value))) == 5
-    zygote.answer(value, len(whole))
-    zygote.answer(value, len(whole) - 1)
+    assert len(list(child.pieces(value))) == 5
+    child.answer(value, len(whole))
+    child.answer(value, len(whole) - 1)
     assert sent == [(b"V", whole), (b"D", hashlib.sha256(whole).digest() + struct.pack("<Q", len(whole)))]
 
 
 def test_a_long_text_is_named_by_its_digest(sent: list[tuple[bytes, bytes]]) -> None:
     """Texts go by digest from a small size on, whatever the limit for other values."""
-    zygote.answer("x" * zygote.TEXT_INLINE, 1 << 30)
-    zygote.answer("x" * 10, 1 << 30)
+    child.answer("x" * child.TEXT_INLINE, 1 << 30)
+    child.answer("x" * 10, 1 << 30)
     assert [kind for kind, _ in sent] == [b"D", b"V"]
 
 
@@ -89,7 +90,7 @@ class Numpy:
 )
 def test_what_is_plain(value: Any, read_as: Any, sent: list[tuple[bytes, bytes]]) -> None:
     """Standard dicts and numpy's scalars are reduced to builtins; any other class is opaque, however deep."""
-    zygote.answer(value, 1 << 20)
+    child.answer(value, 1 << 20)
     if read_as is None:
         assert sent[0][0] == b"O"
     else:

@@ -1,0 +1,175 @@
+# ruff: noqa: BLE001, S102, S302 - running hostile code is what this is for: it execs, and catches whatever comes of it
+"""
+The child that the zygote forks for one candidate and tier: it confines itself, runs the candidate, and sends what its
+calls return. Its source is sent into the room; it imports the standard library and `evalplus_confine` only.
+
+A frame is kind, length (4 bytes, little endian), payload. Kinds: B built, n does not build, i no entry point, m out of
+memory while building, P the prelude failed; then for each call one of V value, D digest of a large value, O no plain
+data, X exception, M out of memory; E at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import resource
+import signal
+import struct
+import sys
+import types
+
+from referees.evalplus_confine import PR_SET_PDEATHSIG, install_filter, prctl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing is slow to import
+    from collections.abc import Iterator
+    from typing import Any
+
+TEXT_INLINE = 64 << 10
+PART = 10_000
+REASON_BYTES = 200
+
+
+def confine(job: dict[str, Any]) -> None:
+    """Take everything from the child that a candidate does not need. The channel stays, as descriptor 3."""
+    os.setsid()
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    limits = (
+        (resource.RLIMIT_AS, job["memory"]),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, 64),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_CPU, int(job["budget"]) + 10),
+    )
+    for which, amount in limits:
+        most = resource.getrlimit(which)[1]  # the room may already allow less
+        least = amount if most == resource.RLIM_INFINITY else min(amount, most)
+        resource.setrlimit(which, (least, least))
+    install_filter()
+
+
+def send(kind: bytes, payload: bytes = b"") -> None:
+    """One frame on the child's channel."""
+    data = kind + struct.pack("<I", len(payload)) + payload
+    view = memoryview(data)
+    while view:
+        view = view[os.write(3, view) :]
+
+
+def why(error: BaseException) -> bytes:
+    """A short text on an exception. It may be the candidate's own, so that even its name may fail."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except BaseException:
+        text = "an exception whose text fails"
+    return text.encode("utf-8", "replace")[:REASON_BYTES]
+
+
+def plain(value: Any) -> Any:
+    """`value` with the standard library's dicts and numpy's scalars as builtins; anything else of note: ValueError."""
+    kind = type(value)
+    if kind in (list, tuple, set, frozenset):
+        return kind([plain(item) for item in value])
+    if kind is dict or (
+        kind.__module__ == "collections" and kind.__name__ in ("Counter", "OrderedDict", "defaultdict")
+    ):
+        return {plain(key): plain(item) for key, item in dict.items(value)}
+    if kind.__module__ == "numpy":
+        return plain(value.item())
+    if kind in (bool, int, float, complex, str, bytes, type(None)):
+        return value
+    raise ValueError(kind.__name__)
+
+
+def encoded(value: Any) -> bytes:
+    """The bytes of a value of exact builtin types. Raises `ValueError` for anything else."""
+    try:
+        if "numpy" in sys.modules:
+            value = plain(value)
+        return marshal.dumps(value, 2)
+    except ValueError:
+        return marshal.dumps(plain(value), 2)
+
+
+def pieces(value: Any) -> Iterator[bytes]:
+    """The bytes of `value`, a long list or tuple in parts, so that they need not all be there at once."""
+    if type(value) in (list, tuple) and len(value) > PART:
+        yield (b"[" if type(value) is list else b"(") + struct.pack("<i", len(value))
+        for start in range(0, len(value), PART):
+            yield encoded(value[start : start + PART])[5:]
+    else:
+        yield encoded(value)
+
+
+def answer(value: Any, inline: int) -> None:
+    """Send what a call returned: its bytes, or, beyond a size, their digest and length."""
+    # Texts are equal when their bytes are, whatever the task's rule, so that their digest does.
+    most = TEXT_INLINE if type(value) in (str, bytes) else inline
+    kept: list[bytes] = []
+    length, digest = 0, hashlib.sha256()
+    try:
+        for piece in pieces(value):
+            length += len(piece)
+            kept.append(piece)
+            if length > most:
+                for part in kept:
+                    digest.update(part)
+                kept.clear()
+    except MemoryError:
+        raise
+    except BaseException:
+        send(b"O", type(value).__name__.encode("utf-8", "replace")[:REASON_BYTES])
+        return
+    if length <= most:
+        send(b"V", b"".join(kept))
+    else:
+        send(b"D", digest.digest() + struct.pack("<Q", length))
+
+
+def build(job: dict[str, Any]) -> Any:
+    """The candidate's entry point, or None once the reason that there is none has been sent."""
+    module = types.ModuleType("solution")
+    sys.modules["solution"] = module
+    space = module.__dict__
+    try:
+        exec(compile(job["prelude"], "prelude.py", "exec", dont_inherit=True), space)
+    except BaseException as error:
+        send(b"P", why(error))
+        return None
+    try:
+        code = compile(job["code"], "solution.py", "exec", dont_inherit=True)
+    except BaseException as error:  # nesting too deep for the parser is a MemoryError as well
+        send(b"n", why(error))
+        return None
+    try:
+        exec(code, space)
+    except MemoryError:
+        send(b"m")
+        return None
+    except BaseException as error:
+        send(b"n", why(error))
+        return None
+    entry = space.get(job["entry"])
+    if not callable(entry):
+        send(b"i")
+        return None
+    send(b"B")
+    return entry
+
+
+def run_child(job: dict[str, Any]) -> None:
+    """Build the candidate, make the calls, send what they return."""
+    confine(job)
+    entry = build(job)
+    if entry is None:
+        return
+    for blob in job["inputs"]:
+        try:
+            answer(entry(*marshal.loads(blob)), job["inline"])
+        except MemoryError:
+            send(b"M")
+        except BaseException as error:
+            send(b"X", why(error))
+    send(b"E")
