@@ -20,7 +20,7 @@ from harness.errors import RefereeError
 from harness.ports import RoomOpener
 from harness.tree import Tree
 from referees import pytest_bundle
-from referees.pytest_wire import FRAME, WireError, frame, head, raw_frame
+from referees.pytest_wire import FRAME, LINEAGE, WireError, frame, head, raw_frame
 
 __all__ = ["Bounds", "Hearing", "Order", "hear"]
 
@@ -197,8 +197,8 @@ def _offered(found: Any, interface: Sequence[Mapping[str, Any]]) -> dict[str, An
         for name in module["exceptions"]:
             lineage = found[f"{module['module']}.{name}"]
             chain = [_handle(link) for link in lineage["chain"]]
-            if not all(label.isidentifier() for _, label in chain):
-                raise ValueError("a class without a name")
+            if len(chain) > LINEAGE or not all(label.isidentifier() for _, label in chain):
+                raise ValueError("no lineage of a class")
             names[f"{module['module']}.{name}"] = {"chain": chain, "base": str(lineage["base"])}
     return names
 

@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from referees.pytest_wire import WireError, frame, pack, read_frame, unpack, write_all
+from referees.pytest_wire import LINEAGE, WireError, frame, pack, read_frame, unpack, write_all
 
 CRASH = "CRASH"
 IS_METHOD = object()
@@ -103,6 +103,8 @@ class Client:
         if issubclass(kind, (StopIteration, StopAsyncIteration)):
             # raised by a call, it would end a `map` of the suite's own in silence: `all(map(...))` would be true
             kind = RuntimeError
+        if len(lineage["chain"]) > LINEAGE:
+            raise WireError(f"an exception of {len(lineage['chain'])} classes: expected at most {LINEAGE}")
         for number, name in reversed(lineage["chain"]):
             if type(number) is not int or type(name) is not str:
                 raise WireError("not an exception")

@@ -19,6 +19,7 @@ from typing import Any
 DEPTH = 64
 NODES = 200_000
 HASHED = 20_000
+LINEAGE = 32
 FRAME = 4 << 20
 LOAD = 160 << 20
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from folder_room import folder_rooms
 
 from harness.errors import ExperimentError, RefereeError
 from harness.tasks.task import OpenHalf, SealedHalf, Task
@@ -16,6 +15,7 @@ from harness.tree import Dropped, Exhibit, Tree
 from harness.values import Verdict
 from referees.pytest_report import read_report
 from referees.pytest_suite import PytestReferee
+from tests.referees.folder_room import folder_rooms
 
 SUITE = """\
 import pytest
@@ -317,6 +317,35 @@ def go():
     return 1
 """
     verdict = await judged(code, one("    assert go() == 1\n", ["go"]))
+    assert (verdict.reading, verdict.standing) == ("CRASH", "rejected")
+
+
+GREETS = """\
+import json, os, struct
+for fd in range(3, 20):
+    try:
+        body = json.dumps({greeting}).encode()
+        os.write(fd, struct.pack(">Ic", len(body), b"H") + body)
+    except OSError:
+        pass
+def go():
+    return 1
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "greeting",
+    [
+        "{'names': {'solution.go': [0, 'f']}, 'missing': []}",
+        "{'names': {'solution.go': ['x', None]}, 'missing': []}",
+        "{'names': 5, 'missing': []}",
+        "[1]",
+    ],
+)
+async def test_forged_greetings_are_rejected(greeting: str) -> None:
+    """A module that greets in the server's place is a CRASH of the subject, and no failure of the referee."""
+    verdict = await judged(GREETS.replace("{greeting}", greeting), one("    assert go() == 1\n", ["go"]))
     assert (verdict.reading, verdict.standing) == ("CRASH", "rejected")
 
 
