@@ -1,0 +1,1 @@
+"""The tests; live ones are in `live`."""

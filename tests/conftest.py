@@ -10,6 +10,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--live", action="store_true", help="run the live tests too (they fail, not skip, without an engine)"
     )
+    parser.addoption("--ollama", metavar="URL", help="also test against the real Ollama server at this address")
     parser.addoption("--live-only", action="store_true", help="run the live tests alone")
 
 

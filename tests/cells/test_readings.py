@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from scoring_cases import key, outcome, table
 
 from cells.readings import score, scoreboard_to_json
 from harness.analysis import Analysis
 from harness.errors import IntegrityError
+from tests.cells.scoring_cases import key, outcome, table
 
 
 def analysis_of(alternative="two-sided", **more):

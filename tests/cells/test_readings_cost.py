@@ -1,10 +1,10 @@
 """Medians of cost, ratios of medians, and the sign test over tasks."""
 
 import pytest
-from scoring_cases import key, outcome
 
 from cells.readings import score
 from harness.analysis import Analysis
+from tests.cells.scoring_cases import key, outcome
 
 RATIO = {"name": "premium", "quantity": "usd", "treatment": "salt-diet", "control": "plain", "alternative": "greater"}
 

@@ -4,12 +4,11 @@ import json
 import re
 from dataclasses import replace
 
-from scoring_cases import key, outcome, verdict_of
-from test_score_view import made_board
-
 from cells.readings import score, scoreboard_to_json
 from cells.report import markdown_report
 from harness.analysis import Analysis
+from tests.cells.scoring_cases import key, outcome, verdict_of
+from tests.cells.test_score_view import made_board
 
 REGISTRATION = {
     "id": "made-0123456789ab",

@@ -4,11 +4,11 @@ import io
 
 import pytest
 from rich.console import Console
-from scoring_cases import key, outcome, table
 
 from cells.readings import score
 from cells.score_view import plain_scoreboard, render_scoreboard
 from harness.analysis import Analysis
+from tests.cells.scoring_cases import key, outcome, table
 
 ROWS = [
     ("PASS", "FAIL"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -254,6 +255,23 @@ async def test_rules_with_a_hole_do_not_hide_behind_the_walls():
         for probe in TOOLS:
             found = await probe.attempt(OpenRoom(site.places["home"]), holed, site)
             assert found.finding is Finding.INCONCLUSIVE, (probe.name, found.evidence)
+
+
+@pytest.mark.anyio
+async def test_what_the_policy_opens_is_no_breach():
+    """A policy that lets tools into /tmp and /etc is probed by doors outside of those, with decoys elsewhere."""
+    rules = replace(STRICT.rules, readable=("/workspace", "/tmp", "/etc"), writable=("/workspace", "/tmp"))
+    fence = replace(STRICT, rules=rules)
+    async with set_the_stage() as site:
+        for probe in TOOLS:
+            found = await probe.attempt(OpenRoom(site.places["home"]), rules, site)
+            assert found.finding is Finding.DENIED, (probe.name, found.evidence)
+            weak = probe.weaken(fence, site)
+            assert weak.walls.mounts[0].target == "/dev/shm/proctor-decoy"
+            assert weak.walls.mounts[0].source == site.places["tools-open-path"]
+        everywhere = replace(fence, rules=replace(rules, readable=("/workspace", "/tmp", "/dev")))
+        with pytest.raises(NotMeasuredError, match="no place is left"):
+            ReadToolProbe().weaken(everywhere, site)
 
 
 @pytest.mark.anyio

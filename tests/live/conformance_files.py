@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
-from rooms import Rooms, line_of, python
 
 from harness.tree import File, Tree, TreeCaps
 from harness.walls import Caps
 from harness.workspaces.files import FileAbsent, FileFailed, FileRefused, Files, collect, put
+from tests.live.rooms import Rooms, line_of, python
 
 
 class FileConformance(Rooms):

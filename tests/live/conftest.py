@@ -7,23 +7,14 @@ providers. They put a model of half a megabyte, `proctor-contract`, into it, and
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-# The servers and the tiny model are those of the fast tests.
-sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
-
-from real_ollama import MODEL, ServerUnderTest, real_server  # found only now
-from standin_ollama import StandIn  # as above
-from tiny_gguf import TOOLS_TEMPLATE, write_tiny  # as above
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """A real Ollama server to test against, too."""
-    parser.addoption("--ollama", metavar="URL", help="also test against the Ollama server at this address")
+from tests.live.real_ollama import MODEL, ServerUnderTest, real_server
+from tests.models.standin_ollama import StandIn
+from tests.models.tiny_gguf import TOOLS_TEMPLATE, write_tiny
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

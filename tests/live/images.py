@@ -1,4 +1,4 @@
-"""The image that live tests start from, for every test file that needs it: `from images import seat_image`."""
+"""The image that live tests start from, for every test file that needs it: `from tests.live.images import seat_image`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
-from images import seat_image
 
 from harness import environment
 from harness.clock import fresh_token
@@ -22,6 +21,7 @@ from harness.workspaces.bubblewrap import BubblewrapBackend
 from harness.workspaces.control_groups import Groups, groups_available
 from harness.workspaces.images import SEAT
 from harness.workspaces.namespaces import kill_by_name
+from tests.live.images import seat_image
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
 

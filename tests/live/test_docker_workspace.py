@@ -12,7 +12,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from images import seat_image
 
 from harness.clock import fresh_token
 from harness.errors import WorkspaceError
@@ -23,6 +22,7 @@ from harness.workspaces.docker_owner import LABEL_RUN
 from harness.workspaces.image_build import build_from_host
 from harness.workspaces.image_dockerfile import build_from_dockerfile
 from harness.workspaces.images import ImageStore
+from tests.live.images import seat_image
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from asking import WRITE, ask, request, spec
 
 from harness.errors import ContextTruncated, ModelServerError, RequestRefused
 from harness.messages import Completion
@@ -15,6 +14,7 @@ from harness.models.checks import prompt_ceiling, prompt_floor
 from harness.models.fetch import fetch
 from harness.models.gguf import file_digest
 from harness.models.local import LocalProvider
+from tests.models.asking import WRITE, ask, request, spec
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live, pytest.mark.timeout(120)]
 PROMPT = "<user>{}\n<assistant>"

@@ -6,13 +6,13 @@ import time
 
 import anyio
 import pytest
-from asking import ask, conversation, request, spec
-from real_ollama import MODEL, ServerUnderTest
 
 from harness.errors import ContextTruncated, ExperimentError, RequestRefused
 from harness.messages import Completion, Message, ModelSpec, Request
 from harness.models.ollama import OllamaProvider
 from harness.models.openai import OpenAIProvider
+from tests.live.real_ollama import MODEL, ServerUnderTest
+from tests.models.asking import ask, conversation, request, spec
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live, pytest.mark.timeout(120)]
 

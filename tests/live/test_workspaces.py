@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from images import seat_image
 
-pytest.register_assert_rewrite("conformance", "conformance_files", "rooms")
+from tests.live.images import seat_image
 
-from conformance import WorkspaceConformance  # noqa: E402  # after it is registered, so that its asserts explain themselves
+pytest.register_assert_rewrite("tests.live.conformance", "tests.live.conformance_files", "tests.live.rooms")
+
+from tests.live.conformance import WorkspaceConformance  # noqa: E402  # after it is registered, so that its asserts explain themselves
 
 
 @pytest.fixture(autouse=True, scope="module")

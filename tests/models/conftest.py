@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fault_server import FaultServer
+
+from tests.models.fault_server import FaultServer
 
 
 @pytest.fixture

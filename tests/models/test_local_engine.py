@@ -10,12 +10,12 @@ from pathlib import Path
 
 import anyio
 import pytest
-from asking import ask, request, spec
 
 from harness.errors import ExperimentError, ModelServerError, RequestRefused, UsageError
 from harness.models import local, local_engine
 from harness.models.local import LocalProvider
 from harness.models.local_engine import Engine
+from tests.models.asking import ask, request, spec
 
 pytestmark = pytest.mark.anyio
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import anyio
 import pytest
-from asking import WRITE, ask, conversation, request, spec
-from fault_server import CHAT, DIGEST, MODEL, SHOW, Fault, FaultServer
 
 from harness.errors import Blamed, ContextTruncated, ExperimentError, ModelServerError, RequestRefused, UsageError
 from harness.messages import Completion, Message, ModelSpec, Request, ToolCall
 from harness.models.ollama import OllamaProvider
 from harness.values import Usage
+from tests.models.asking import WRITE, ask, conversation, request, spec
+from tests.models.fault_server import CHAT, DIGEST, MODEL, SHOW, Fault, FaultServer
 
 pytestmark = pytest.mark.anyio
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import anyio
 import pytest
-from asking import WRITE, ask, conversation, request
-from fault_server import COMPLETION, MODEL, Fault, FaultServer
 
 from harness.errors import Blamed, ContextTruncated, ExperimentError, ModelServerError, RequestRefused, UsageError
 from harness.messages import Completion, Message, ModelSpec, Request, ToolCall
 from harness.models.openai import OpenAIProvider
 from harness.values import Usage
+from tests.models.asking import WRITE, ask, conversation, request
+from tests.models.fault_server import COMPLETION, MODEL, Fault, FaultServer
 
 pytestmark = pytest.mark.anyio
 CHAT = "/v1/chat/completions"

@@ -6,13 +6,13 @@ from typing import Any
 
 import anyio
 import pytest
-from asking import ask, conversation, request, spec
 
 from harness import plugins
 from harness.errors import ContextTruncated, ExperimentError, ModelServerError, RequestRefused
 from harness.messages import Completion, Message, Request
 from harness.models.scripted import ScriptedProvider
 from harness.values import Usage
+from tests.models.asking import ask, conversation, request, spec
 
 pytestmark = pytest.mark.anyio
 

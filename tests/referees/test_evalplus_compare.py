@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_evalplus_values import values
 
 from referees.evalplus_compare import Rule, accepts, rule_for
 from referees.evalplus_render import FACT_CHARS, literal, render
 from referees.evalplus_values import parse
+from tests.referees.test_evalplus_values import values
 
 few = settings(max_examples=50, deadline=None)  # a busy machine is no failure
 

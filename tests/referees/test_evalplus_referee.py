@@ -13,7 +13,6 @@ from typing import Any
 
 import anyio
 import pytest
-from local_room import LocalRoom, LocalRooms
 
 from harness.errors import ExperimentError, RefereeError
 from harness.tasks.evalplus import load_evalplus
@@ -21,6 +20,7 @@ from harness.tasks.task import SealedHalf, Task
 from harness.tree import Dropped, Exhibit, Tree
 from referees.evalplus import EvalPlusReferee
 from referees.evalplus_suite import load_suite, prelude_of
+from tests.referees.local_room import LocalRoom, LocalRooms
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "tasks.jsonl"
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]

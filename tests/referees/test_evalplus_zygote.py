@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
-from test_evalplus_values import few, values
 
 from referees import evalplus_child as child
 from referees import evalplus_zygote as zygote
 from referees.evalplus_confine import MACHINES, filter_program
+from tests.referees.test_evalplus_values import few, values
 
 
 @pytest.fixture
