@@ -134,8 +134,8 @@ def _handle(value: Any) -> list[Any]:
     if type(value) is RemoteMethod:
         return [object.__getattribute__(value.owner, "_number"), value.name]
     raise SuiteFault(
-        f"the suite passes a {type(value).__name__} to the subject: only plain data (None, bool, int, float, str, "
-        "bytes, bytearray, list, tuple, dict, set, frozenset) and the subject's own objects can cross"
+        f"the suite passes a value of type {type(value).__name__} to the subject: only plain data (None, bool, int, "
+        "float, str, bytes, bytearray, list, tuple, dict, set, frozenset) and the subject's own objects can cross"
     )
 
 

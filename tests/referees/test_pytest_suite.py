@@ -419,7 +419,7 @@ async def test_what_can_not_cross_fails_with_a_reason() -> None:
     body = "    with pytest.raises(TypeError):\n        go(object())\n"
     verdict = await judged("def go(value):\n    return 1\n", one(body, ["go"]))
     assert verdict.reading == "FAIL"
-    assert "passes a object to the subject: only plain data" in verdict.detail
+    assert "passes a value of type object to the subject: only plain" in verdict.detail
 
 
 @pytest.mark.anyio
