@@ -238,6 +238,13 @@ class Budgets(_Table):
     """Of the whole run."""
 
 
+class RefereeLimitsEntry(LimitsEntry):
+    """What a workspace of the referee's may use: as a seat's, with more memory."""
+
+    memory_bytes: Count = 3 << 30
+    """Memory of everything in it together, in bytes."""
+
+
 class RefereeEntry(_Table):
     """Who judges."""
 
@@ -245,7 +252,7 @@ class RefereeEntry(_Table):
     """A registered referee: `evalplus`, `pytest`, `null`, or a plugin's."""
     options: dict[str, Any] = {}
     """The referee's own options."""
-    limits: LimitsEntry = LimitsEntry(memory_bytes=3 << 30)
+    limits: RefereeLimitsEntry = RefereeLimitsEntry()
     """What a workspace of the referee's may use."""
 
 
