@@ -158,35 +158,41 @@ shutil.rmtree(home)
 
 class MountsProbe(ProgramProbe):
     """
-    Every mount of the workspace against the list of those that it is made of. A mount anywhere else, or a bind where a
-    file system of its own belongs, is something of the host's.
+    Every mount of the workspace against the list of those that it is made of: by its place, its kind of file system,
+    and whether it shows a whole one or a part of one. Anything else is something of the host's.
     """
 
     name = "mounts"
     threat = "something of the host's is mounted in a place that no other probe knows to look at"
     holds = frozenset({Finding.ABSENT})
     body = """
-own = ("/proc", "/sys", "/dev")
-private = ("/tmp", "/dev/shm")
-image = ("/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
-engine = ("/sbin/docker-init", "/usr/sbin/docker-init", "/dev/init")
-etc = ("/etc/alternatives", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/etc/group")
+image = {"/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"}
+files = {"/etc/alternatives", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/etc/group",
+         "/sbin/docker-init", "/usr/sbin/docker-init"}
+nodes = {"/null", "/zero", "/full", "/random", "/urandom", "/tty", "/console", "/ptmx"}
+def inside(root):
+    return place == root or place.startswith(root + "/")
+def belongs():
+    if place == "/workspace":
+        return True
+    if place in ("/tmp", "/dev/shm"):
+        return kind == "tmpfs" and part == "/"
+    if place in image or place in files:
+        return read_only
+    if inside("/proc") or inside("/sys"):
+        if kind == "tmpfs" and part == "/" and place != "/sys/fs/cgroup":
+            return not os.listdir(place)  # an empty folder that covers what was there
+        return kind in ("proc", "sysfs", "cgroup", "cgroup2") or part == "/null" or place == "/sys/fs/cgroup"
+    if inside("/dev"):
+        return place in ("/dev", "/dev/pts", "/dev/mqueue") or part in nodes
+    return False
 with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
     for line in lines:
         left, _, right = line.partition(" - ")
-        place, options = left.split(" ")[4:6]
-        kind = right.split(" ")[0]
-        inside = any(place == root or place.startswith(root + "/") for root in own)
-        if place == "/workspace":
-            wrong = False
-        elif place in private:
-            wrong = kind != "tmpfs"
-        elif place in image + engine + etc:
-            wrong = "ro" not in options.split(",")
-        else:
-            wrong = not inside
-        if wrong:
-            tries.append({"what": place, "fact": kind + " " + options.split(",")[0]})
+        part, place, options = left.split(" ")[3:6]
+        kind, read_only = right.split(" ")[0], "ro" in options.split(",")
+        if not belongs():
+            tries.append({"what": place, "fact": kind + (" read-only" if read_only else " writable")})
 if not tries:
     tries.append({"what": "mounts", "signature": "NOTHING"})
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 import anyio
@@ -18,7 +18,7 @@ import anyio
 from fences.classifier import Try, parse_tries, weigh
 from fences.programs import run_program
 from fences.tool_talk import call, command, reports_in
-from fences.weakenings import mounted, rules_changed
+from fences.weakenings import NotMeasuredError, mounted, rules_changed
 from harness.ports import Workspace
 from harness.views import Attempt, Fence, Finding, Site
 from harness.walls import ToolRules
@@ -40,6 +40,9 @@ def prepare():
     return {"fact": "prepared"}
 attempt("prepare", prepare)
 """
+
+_ELSEWHERE = "/dev/shm/proctor-decoy"  # noqa: S108 - inside a workspace
+"""Where a decoy is put for a policy that lets tools into `/tmp`."""
 
 _ONLY_NOTHING = frozenset({"NOTHING"})
 
@@ -64,8 +67,8 @@ class _ToolProbe:
     canary: ClassVar[str] = "tool"
     target: ClassVar[str] = "/secret.txt"
     """What the tool goes for in the decoy folder."""
-    existing: ClassVar[str] = "/etc/passwd"
-    """Something that is in every workspace, outside the roots, for links that do lead somewhere."""
+    existing: ClassVar[tuple[str, ...]] = ("/etc/passwd", "/bin/sh", "/proc/version")
+    """What is in every workspace, for doors that do lead somewhere; the first outside the policy's roots is tried."""
 
     def arguments(self, path: str, site: Site) -> Mapping[str, Any]:
         """The tool's arguments for `path`."""
@@ -74,46 +77,60 @@ class _ToolProbe:
 
     def calls(self, rules: ToolRules, site: Site) -> Sequence[_Call]:
         """Every door to the decoy, to the host, out of the workspace, and below each denied root."""
-        decoy = _decoy(rules, site)
-        doors = {
-            "outside": decoy + self.target,
+        decoy, existing = _decoy(rules, site), self._existing(rules)
+        indirect = {
             "dots": f"/workspace/..{decoy}{self.target}",
             "relative dots": f"..{decoy}{self.target}",
             "link to the decoy": f"{_LINKS}/decoy{self.target}",
             "link to what exists": f"{_LINKS}/existing",
-            "magic link": f"{_LINKS}/proc/root{self.existing}",
+            "magic link": f"{_LINKS}/proc/root{existing}",
+        }
+        direct = {
             "sibling": "/workspace-evil" + self.target,
             "host file": site.places["host-file-path"],
-            "existing": self.existing,
+            "existing": existing,
             "environment": "/proc/self/environ",
         }
-        doors |= {f"denied {root}": f"{root}/proctor-probe" for root in rules.denied}
+        # What the policy itself opens to tools is no breach. This is told apart without the check that is being probed.
+        direct = {what: path for what, path in direct.items() if not _in_roots(path, rules)}
+        direct |= {f"denied {root}": f"{root}/proctor-probe" for root in rules.denied}
+        doors = {"outside": decoy + self.target, **indirect, **direct}
         return [_Call(what=what, arguments=self.arguments(path, site)) for what, path in doors.items()]
+
+    def _existing(self, rules: ToolRules) -> str:
+        return next((path for path in self.existing if not _in_roots(path, rules)), self.existing[0])
 
     def weaken(self, fence: Fence, site: Site) -> Fence:
         """The decoy's folder shown in the workspace, and rules that let the tool into it."""
-        decoy = site.places["tools-open-path"]
-        rules = fence.rules
+        source, rules = site.places["tools-open-path"], fence.rules
+        target = next((path for path in (source, _ELSEWHERE) if not _in_roots(path, rules)), None)
+        if target is None:
+            raise NotMeasuredError(
+                f"the policy's roots hold both {source} and {_ELSEWHERE}: no place is left for a decoy"
+            )
         widened = rules_changed(
             fence,
             tools=rules.tools | {self.tool},
-            readable=(*rules.readable, decoy),
-            writable=(*rules.writable, decoy),
+            readable=(*rules.readable, target),
+            writable=(*rules.writable, target),
         )
-        return mounted(widened, decoy, read_only=False)
+        return mounted(widened, source, target=target, read_only=False)
 
     async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt:
         """Lay links in the workspace, go through every door, and look at what came of it."""
-        targets = {"decoy": _decoy(rules, site), "existing": self.existing, "proc": "/proc/self"}
+        targets = {"decoy": _decoy(rules, site), "existing": self._existing(rules), "proc": "/proc/self"}
         made = await run_program(workspace, _PREPARE, {"links": _LINKS, "targets": targets})
         if isinstance(made, str) or made[0].fact is None:
             why = made if isinstance(made, str) else made[0].signature
             return Attempt(finding=Finding.INCONCLUSIVE, evidence=f"the links could not be laid: {why}")
-        tries = []
+        canary = site.canaries[self.canary]
+        tries: list[Try] = []
         for item in self.calls(rules, site):
             standing, text = await call(workspace, rules, self.tool, item.arguments)
             tries.append(await self.judge(item, standing, text, rules, site))
-        return weigh(tries, canary=site.canaries[self.canary], absent=_ONLY_NOTHING)
+            if canary.encode() in (tries[-1].got or b""):
+                break  # one open door is enough, and what it changed would be found behind every later one
+        return weigh(tries, canary=canary, absent=_ONLY_NOTHING)
 
     async def judge(self, item: _Call, standing: str, text: str, rules: ToolRules, site: Site) -> Try:
         """The try that a call amounts to: for a tool that brings something back, by its text."""
@@ -126,10 +143,23 @@ class _ToolProbe:
         return Try(what=item.what, got=text.encode())
 
 
+def _in_roots(path: str, rules: ToolRules) -> bool:
+    """Whether the policy lets tools there, by another way than the check that is being probed."""
+    return any(PurePosixPath(path).is_relative_to(root) for root in (*rules.readable, *rules.writable))
+
+
+def _opened(rules: ToolRules, site: Site) -> str | None:
+    """Where the control shows its decoy, or None with the fence up."""
+    return next((path for path in (site.places["tools-open-path"], _ELSEWHERE) if path in rules.readable), None)
+
+
 def _decoy(rules: ToolRules, site: Site) -> str:
-    """The host's decoy folder: the control opens one of its own, so that what it changes says nothing of the other."""
-    opened = site.places["tools-open-path"]
-    return opened if opened in rules.readable else site.places["tools-path"]
+    """
+    The decoy's path in the workspace, outside the policy's roots. The control has one of its own, so that what it
+    changes says nothing of the attempt with the fence up.
+    """
+    shut = site.places["tools-path"]
+    return _opened(rules, site) or (_ELSEWHERE if _in_roots(shut, rules) else shut)
 
 
 def _turned_down(item: _Call, standing: str) -> Try:
@@ -150,7 +180,7 @@ class ListToolProbe(_ToolProbe):
     name, tool, language = "tool-list", "list", "tool:list"
     threat = "the list tool shows what is outside the seat's folders"
     target = ""
-    existing = "/etc"
+    existing = ("/etc", "/usr", "/proc")
 
     def calls(self, rules: ToolRules, site: Site) -> Sequence[_Call]:
         """The doors of every tool, and an honest listing of the folder with the links."""
@@ -164,7 +194,7 @@ class SearchToolProbe(_ToolProbe):
     name, tool, language = "tool-search", "search", "tool:search"
     threat = "a search walks through a link, or starts outside the seat's folders"
     target = ""
-    existing = "/etc"
+    existing = ("/etc", "/usr", "/proc")
 
     def arguments(self, path: str, site: Site) -> Mapping[str, Any]:
         """A search for the word that stands before the canary."""
@@ -183,7 +213,8 @@ class _ChangingToolProbe(_ToolProbe):
     async def judge(self, item: _Call, standing: str, text: str, rules: ToolRules, site: Site) -> Try:
         """The canary is in the folder, or it is not."""
         del text
-        path = Path(_decoy(rules, site) + self.target)
+        folder = site.places["tools-open-path" if _opened(rules, site) else "tools-path"]
+        path = Path(folder + self.target)
         found = await anyio.to_thread.run_sync(_content, path)
         if site.canaries[self.canary].encode() in found:
             return Try(what=item.what, got=found)

@@ -56,9 +56,9 @@ def rules_changed(fence: Fence, **changes: Any) -> Fence:
     return replace(fence, rules=replace(fence.rules, **changes))
 
 
-def mounted(fence: Fence, source: str, *, read_only: bool = True) -> Fence:
-    """The fence with the host's path `source` shown in the workspace under the same name."""
-    mount = Mount(source=source, target=source, read_only=read_only)
+def mounted(fence: Fence, source: str, *, target: str | None = None, read_only: bool = True) -> Fence:
+    """The fence with the host's path `source` shown in the workspace, under the same name unless `target` is given."""
+    mount = Mount(source=source, target=target or source, read_only=read_only)
     return walls_changed(fence, mounts=(*fence.walls.mounts, mount))
 
 

@@ -248,13 +248,27 @@ async def test_a_tool_with_its_rules_down_is_served():
 
 
 @pytest.mark.anyio
-async def test_rules_with_a_hole_do_not_hide_behind_the_walls():
-    """A call that the rules let through and the walls then answer with 'not there' is no refusal of the rules."""
-    holed = ToolRules(tools=STRICT.rules.tools, readable=("/workspace", "/etc"), writable=("/workspace", "/etc"))
+@pytest.mark.parametrize(
+    ("standing", "finding", "said"),
+    [
+        ("absent", Finding.INCONCLUSIVE, "outside: the rules let it through to ENOENT"),
+        ("failed", Finding.INCONCLUSIVE, "outside: the tool failed"),
+        ("served", Finding.INCONCLUSIVE, "outside: "),
+        ("refused", Finding.DENIED, "outside: REFUSED"),
+    ],
+)
+async def test_a_tool_with_a_hole_does_not_hide_behind_the_walls(monkeypatch, standing, finding, said):
+    """A call that a tool lets through, and the walls then answer with 'not there', is no refusal of the rules."""
+
+    async def call(workspace, rules, tool, arguments):
+        return standing, "some text"
+
+    monkeypatch.setattr("fences.probes_tools.call", call)
     async with set_the_stage() as site:
         for probe in TOOLS:
-            found = await probe.attempt(OpenRoom(site.places["home"]), holed, site)
-            assert found.finding is Finding.INCONCLUSIVE, (probe.name, found.evidence)
+            found = await probe.attempt(OpenRoom(site.places["home"]), STRICT.rules, site)
+            assert found.finding is finding, (probe.name, found.evidence)
+            assert said in found.evidence
 
 
 @pytest.mark.anyio
