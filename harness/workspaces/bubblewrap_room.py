@@ -23,7 +23,7 @@ from harness.workspaces.bubblewrap_options import (
     launcher,
     marker,
 )
-from harness.workspaces.bubblewrap_run import KILL_DEADLINE_S, Command, Execution, Pipe, start
+from harness.workspaces.bubblewrap_run import KILL_DEADLINE_S, Command, Execution, Pipe, UnstartableError, start
 
 __all__ = ["BubblewrapWorkspace"]
 
@@ -108,13 +108,18 @@ class BubblewrapWorkspace:
         Run a program until it ends or `timeout_s` seconds are over, and end whatever it leaves alive.
 
         Raises `WorkspaceError` when it could not be started for reasons of ours, or when something of it can't be
-        ended. A program that isn't there, or a folder `cwd` that isn't, is its own affair: status 127 or 126.
+        ended. A program that isn't there, a folder `cwd` that isn't, or a command that no kernel takes is the caller's
+        affair: status 127 or 126.
         """
         began = self._clock.monotonic()
         limit = min(timeout_s, self._life_left())
         token = fresh_token(8)
         mark = marker(token)
-        execution = await self._start(argv, token, cwd, env)
+        try:
+            execution = await self._start(argv, token, cwd, env)
+        except UnstartableError as error:
+            said = f"{error}\n".encode("utf-8", "backslashreplace")
+            return ExecResult(stdout=b"", stderr=said, status=126, seconds=self._clock.monotonic() - began)
         out, err = _Kept(output_bytes), _Kept(output_bytes + len(mark) + 4096)
         timed_out = False
         try:
@@ -152,7 +157,10 @@ class BubblewrapWorkspace:
     async def stream(self, argv: Sequence[str]) -> AsyncIterator[ByteStream]:
         """A program that stays, as a stream of its input and output. It is ended when the block is left."""
         token = fresh_token(8)
-        execution = await self._start(argv, token, "/workspace", None)
+        try:
+            execution = await self._start(argv, token, "/workspace", None)
+        except UnstartableError as error:
+            raise WorkspaceError(f"a program to stream can't be started: {error}") from error
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_Kept(0).fill, execution.stderr)

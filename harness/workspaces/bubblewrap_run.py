@@ -8,6 +8,7 @@ detached or stopped. A weakened fence without a PID namespace is swept by its mo
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -23,7 +24,7 @@ from harness.errors import WorkspaceError
 from harness.workspaces.bubblewrap_options import Option, SmallFile
 from harness.workspaces.namespaces import Kind, Namespace, parent_of
 
-__all__ = ["Command", "Execution", "Pipe", "in_memory", "start"]
+__all__ = ["Command", "Execution", "Pipe", "UnstartableError", "in_memory", "start"]
 
 KILL_DEADLINE_S = 10.0
 """How long ending an execution may take."""
@@ -45,6 +46,10 @@ class Command:
     user: int | None
     seccomp: bytes | None
     own_pids: bool = True
+
+
+class UnstartableError(Exception):
+    """A command that no kernel takes: too long, or with a NUL or something that is no text in it."""
 
 
 class Pipe:
@@ -109,11 +114,11 @@ class Execution:
         self._reading = anyio.Lock()
         self._ending = anyio.Lock()
 
-    async def release(self, words: Sequence[str]) -> None:
+    async def release(self, options: bytes) -> None:
         """
         Let bwrap, which waits for its options, begin. What it joined before that holds for everything that it starts.
         """
-        await self._options.write(b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in words))
+        await self._options.write(options)
         self._options.close()
 
     async def wait(self) -> None:
@@ -213,16 +218,27 @@ async def start(command: Command, join: Callable[[int], None] | None) -> Executi
     """
     with ExitStack() as held:
         words, fds = _handed_over(held, command)
+        options = _encoded(words)
         execution, status = _spawn(command, fds)
     try:
         if join is not None:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(join, execution.pid)
-        await execution.release([*words, "--json-status-fd", status])
+        await execution.release(options + _encoded(["--json-status-fd", status]))
     except BaseException:
         await execution.finish()
         raise
     return execution
+
+
+def _encoded(words: Sequence[str]) -> bytes:
+    """Words as bwrap reads them. A NUL in one would make two of it, the second an option of somebody else's choice."""
+    if any("\0" in word for word in words):
+        raise UnstartableError("there is a NUL in a variable or a path")
+    try:
+        return b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in words)
+    except UnicodeEncodeError as error:
+        raise UnstartableError(str(error)) from error
 
 
 def _handed_over(held: ExitStack, command: Command) -> tuple[list[str], list[int]]:
@@ -265,10 +281,12 @@ def _spawn(command: Command, fds: Sequence[int]) -> tuple[Execution, str]:
                 group=command.user,
                 extra_groups=None if command.user is None else [],
             )
-        except (OSError, ValueError) as error:
-            raise WorkspaceError(
-                f"{command.bwrap} can't be started with {list(command.argv)[:1]}: {error}. Is bubblewrap 0.8 installed?"
-            ) from error
+        except ValueError as error:
+            raise UnstartableError(str(error)) from error
+        except OSError as error:
+            if error.errno == errno.E2BIG:
+                raise UnstartableError("the command is longer than the kernel takes") from error
+            raise WorkspaceError(f"{command.bwrap} can't be started: {error}. Is bubblewrap 0.8 installed?") from error
         ours.pop_all()
     pipes = (Pipe(stdin), Pipe(stdout), Pipe(stderr), Pipe(options))
     return Execution(process, Pipe(status), pipes, own_pids=command.own_pids), str(status_w)

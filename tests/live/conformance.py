@@ -81,6 +81,14 @@ class WorkspaceConformance(FileConformance):
             ran = await room.exec(["true"], cwd="/workspace/gone")
             assert (ran.status in {126, 127}, ran.timed_out) == (True, False)
 
+    @pytest.mark.parametrize("word", ["a\0b", "\ud800", "x" * 300_000])
+    async def test_a_command_that_no_kernel_takes_is_its_callers_affair(self, word: str) -> None:
+        """A model may write any text: a NUL, a lone surrogate or a giant in a command can't void its cell."""
+        async with self.room() as room:
+            ran = await room.exec(["echo", word])
+            assert (ran.status in {126, 127}, ran.timed_out) == (True, False)
+            assert (await room.exec(["true"])).status == 0
+
     async def test_output_is_cut_at_the_cap(self) -> None:
         """More than the cap is cut and said to be, on each stream by itself, and the program still ends by itself."""
         async with self.room() as room:

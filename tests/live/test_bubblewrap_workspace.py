@@ -210,6 +210,15 @@ async def test_a_sandbox_that_cannot_be_set_up_is_no_exit_status() -> None:
             await room.exec(["true"])
 
 
+@pytest.mark.parametrize("value", ["x\0--bind\0/\0/workspace", "\ud800"])
+async def test_no_variable_becomes_an_option(value: str) -> None:
+    """Bwrap's options are told apart by NULs: a variable with one in it starts nothing."""
+    async with BubblewrapBackend().open(WALLS, run="t") as room:
+        ran = await room.exec(["ls", "/workspace"], env={"A": value})
+        assert (ran.status, ran.stdout) == (126, b"")
+        assert (await room.exec(["sh", "-c", 'echo "$A"'], env={"A": "a\nb"})).stdout == b"a\nb\n"
+
+
 async def test_a_life_has_an_end() -> None:
     """After `caps.lifetime_s` nothing starts any more, and what runs is stopped then."""
     async with BubblewrapBackend().open(replace(WALLS, caps=Caps(lifetime_s=1.5)), run="t") as room:
