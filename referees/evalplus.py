@@ -109,7 +109,7 @@ class EvalPlusReferee:
     async def _judge_from(self, cell: Cell, cases: Sequence[_Case], verdicts: list[Verdict]) -> CellLost | None:
         """Judge what has no verdict yet, to the end or until a candidate has cost us the zygote."""
         left = cases[len(verdicts) :]
-        expected = [await self._expected(cell, case.suite) for case in left]
+        expected = await self._expected(cell, [case.suite for case in left])
         for case, values in zip(left, expected, strict=True):
             started = self.clock.monotonic()
             try:
@@ -130,29 +130,25 @@ class EvalPlusReferee:
         """
         suite = load_suite(sealed, self.options)
         async with rooms() as room, room.stream(zygote_argv()) as stream:
-            kept = Cell(stream)
+            kept = Cell(room, stream)
             failed = await prepare(kept)
-            expected: Expected | None = None
+            expected: list[Expected] = []
             if failed is None:
                 try:
-                    expected = await self._expected(kept, suite)
+                    expected = await self._expected(kept, [suite])
                 except RefereeError as error:
                     failed = error
-            if expected is not None:
-                yield _Check(kept, suite, expected, rooms)
+            if failed is None:
+                yield _Check(kept, suite, expected[0], rooms)
                 return
         # Outside the room, so that no task group of a backend wraps it.
-        assert failed is not None
         raise failed
 
-    async def _expected(self, cell: Cell, suite: Suite) -> Expected:
+    async def _expected(self, cell: Cell, suites: Sequence[Suite]) -> list[Expected]:
         wanted = self.options.python
         if wanted is not None and not f"{cell.python}.".startswith(f"{wanted}."):
             raise RefereeError(f"the room has Python {cell.python}: expected {wanted}, as the referee's options pin it")
-        try:
-            return await self._store.get(cell, suite)
-        except CellLost as error:
-            raise RefereeError(f"{suite.task_id}: the zygote was lost while the reference ran: {error}") from error
+        return await self._store.get(cell, suites)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,9 +21,9 @@ from anyio.abc import ByteStream
 
 from harness.clock import fresh_token
 from harness.errors import RefereeError
-from harness.ports import RoomOpener
+from harness.ports import RoomOpener, Workspace
 
-__all__ = ["PROTOCOL", "Cell", "CellLost", "Job", "Listener", "Message", "in_cell", "prepare", "zygote_argv"]
+__all__ = ["PROTOCOL", "Cell", "CellLost", "Job", "Listener", "Message", "beside", "in_cell", "prepare", "zygote_argv"]
 
 T = TypeVar("T")
 
@@ -119,9 +119,10 @@ def zygote_argv() -> tuple[str, ...]:
 
 
 class Cell:
-    """A living zygote. `python` is its version; `fresh` is True until a candidate has run in it."""
+    """A living zygote in `room`. `python` is its version; `fresh` is True until a candidate has run in it."""
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(self, room: Workspace, stream: ByteStream) -> None:
+        self.room = room
         self._stream = stream
         self._buffer = bytearray()
         self._busy = False
@@ -264,14 +265,31 @@ async def in_cell(rooms: RoomOpener, work: Callable[[Cell], Awaitable[T]]) -> T:
     Raises `RefereeError` when the room can't be made into a cell or `work` raises it, and whatever the room raises.
     Ours leave only when the room has closed, so that no task group of a backend wraps them.
     """
-    async with rooms() as room, room.stream(zygote_argv()) as stream:
-        cell = Cell(stream)
+    async with rooms() as room:
+        done = await _in_zygote(room, work)
+    return _given(done)
+
+
+async def beside(cell: Cell, work: Callable[[Cell], Awaitable[T]]) -> T:
+    """Do `work` with another zygote in the cell's room, which is gone before this returns. Raises `RefereeError`."""
+    return _given(await _in_zygote(cell.room, work))
+
+
+async def _in_zygote(room: Workspace, work: Callable[[Cell], Awaitable[T]]) -> list[T] | RefereeError:
+    async with room.stream(zygote_argv()) as stream:
+        cell = Cell(room, stream)
         failed = await prepare(cell)
-        if failed is None:
-            try:
-                return await work(cell)
-            except CellLost as error:
-                failed = RefereeError(f"the zygote was lost: {error}")
-            except RefereeError as error:
-                failed = error
-    raise failed
+        if failed is not None:
+            return failed
+        try:
+            return [await work(cell)]
+        except CellLost as error:
+            return RefereeError(f"the zygote was lost: {error}")
+        except RefereeError as error:
+            return error
+
+
+def _given(done: list[T] | RefereeError) -> T:
+    if isinstance(done, RefereeError):
+        raise done
+    return done[0]

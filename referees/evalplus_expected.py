@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from harness import environment
 from harness.canonical import digest_bytes, digest_json
 from harness.clock import fresh_token
 from harness.errors import RefereeError
-from referees.evalplus_cell import PROTOCOL, Cell, Job, Message
+from referees.evalplus_cell import PROTOCOL, Cell, Job, Message, beside
 from referees.evalplus_suite import TIERS, Suite, Tier
 from referees.evalplus_values import parse
 
@@ -60,33 +60,56 @@ class ExpectedStore:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[int, Expected]] = OrderedDict()
 
-    async def get(self, cell: Cell, suite: Suite) -> Expected:
-        """The expected values of `suite`. Raises `RefereeError` when the reference does not give them."""
-        key = digest_json({"suite": suite.digest, "python": cell.python, "protocol": PROTOCOL, "format": _FORMAT})
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key][1]
-        path = environment.state_home() / "suites" / f"{key}.expected"
-        expected = await anyio.to_thread.run_sync(_read, path, suite)
-        if expected is None:
-            expected = {tier: await _answers(cell, suite, tier) for tier in TIERS}
-            await anyio.to_thread.run_sync(_write, path, expected)
-        self._keep(key, expected)
-        return expected
+    async def get(self, cell: Cell, suites: Sequence[Suite]) -> list[Expected]:
+        """
+        The expected values of `suites`. References run beside `cell`, in a zygote of their own that is gone before a
+        candidate starts: the memory that a candidate's process inherits must never have held one's source.
+
+        Raises `RefereeError` when a reference does not give them, or a candidate has already run in the room.
+        """
+        found = [self._kept.get(_key(cell, suite)) for suite in suites]
+        expected = [None if kept is None else kept[1] for kept in found]
+        for index, suite in enumerate(suites):
+            if expected[index] is None:
+                expected[index] = await anyio.to_thread.run_sync(_read, _path(cell, suite), suite)
+        missing = [suite for suite, values in zip(suites, expected, strict=True) if values is None]
+        if missing and not cell.fresh:
+            raise RefereeError(f"{missing[0].task_id}: expected values must come from a room that no candidate ran in")
+        made = iter(await beside(cell, lambda own: _run_references(own, missing)) if missing else [])
+        whole = [next(made) if values is None else values for values in expected]
+        for suite, values in zip(suites, whole, strict=True):
+            self._keep(_key(cell, suite), values)
+        return whole
 
     def _keep(self, key: str, expected: Expected) -> None:
         size = sum(len(answer.data) + 100 for answers in expected.values() for answer in answers)
         if size > _KEPT_BYTES:
             return
         self._kept[key] = (size, expected)
+        self._kept.move_to_end(key)
         while sum(kept for kept, _ in self._kept.values()) > _KEPT_BYTES:
             self._kept.popitem(last=False)
 
 
+def _key(cell: Cell, suite: Suite) -> str:
+    return digest_json({"suite": suite.digest, "python": cell.python, "protocol": PROTOCOL, "format": _FORMAT})
+
+
+def _path(cell: Cell, suite: Suite) -> Path:
+    return environment.state_home() / "suites" / f"{_key(cell, suite)}.expected"
+
+
+async def _run_references(cell: Cell, suites: Sequence[Suite]) -> list[Expected]:
+    made: list[Expected] = []
+    for suite in suites:
+        expected: Expected = {tier: await _answers(cell, suite, tier) for tier in TIERS}
+        await anyio.to_thread.run_sync(_write, _path(cell, suite), expected)
+        made.append(expected)
+    return made
+
+
 async def _answers(cell: Cell, suite: Suite, tier: Tier) -> tuple[Answer, ...]:
     """Run the reference on one tier."""
-    if not cell.fresh:
-        raise RefereeError(f"{suite.task_id}: expected values must come from a room in which no candidate has run")
     blobs = suite.blobs(tier)
     heard: list[Message] = []
 

@@ -261,6 +261,27 @@ async def test_a_reference_that_gives_nothing_is_ours(tmp_path: Path, solution: 
     assert len(rooms.opened) == 2
 
 
+SCAN = """
+import ctypes, re
+def remembered(pattern):
+    for line in open("/proc/self/maps"):
+        low, high = (int(part, 16) for part in line.split()[0].split("-"))
+        if line.split()[1].startswith("rw") and high - low < 1 << 28:
+            yield from re.findall(pattern, ctypes.string_at(low, high - low))
+def f(x):
+    return x + 1 if any(remembered(b"only-the-[r]eference-says-this")) else None
+"""
+
+
+async def test_no_candidate_inherits_the_reference(tmp_path: Path) -> None:
+    """The memory of a candidate's process, freed parts included, has never held the reference's source."""
+    task = own(tmp_path, canonical_solution="    return x + 1  # only-the-reference-says-this\n")
+    assert await reading(task, SCAN, {"min_time_s": 20.0}) == ("FAIL", "FAIL", "NOT_RUN")
+    # It does find what its process holds: its own text says the same, when written in one piece.
+    found = SCAN + "mark = b'only-the-reference-says-this'\n"
+    assert await reading(task, found, {"min_time_s": 20.0}) == ("PASS", "PASS", "PASS")
+
+
 async def test_a_pinned_python_must_be_there(tmp_path: Path) -> None:
     """A room with another version than the pinned one is not judged in."""
     task = own(tmp_path)
