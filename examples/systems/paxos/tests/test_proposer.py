@@ -48,8 +48,8 @@ def test_promise_of_an_earlier_ballot_does_not_count():
     proposer.receive(0, promise((1, 1)))
     proposer.start()
     assert proposer.receive(1, promise((1, 1))) is None
-    assert proposer.receive(1, promise((2, 1))) is None
-    assert proposer.receive(2, promise((2, 1))) == ("accept", (2, 1), "v")
+    assert proposer.receive(2, promise((2, 1))) is None
+    assert proposer.receive(1, promise((2, 1))) == ("accept", (2, 1), "v")
 
 
 def test_value_of_the_highest_accepted_ballot():
@@ -87,5 +87,7 @@ def test_accepted_of_an_earlier_ballot_does_not_count():
     proposer.start()
     proposer.receive(0, promise((1, 1)))
     proposer.start()
+    assert proposer.receive(0, promise((2, 1))) == ("accept", (2, 1), "v")
     assert proposer.receive(0, ("accepted", (1, 1), "v")) is None
     assert proposer.chosen is None
+    assert proposer.receive(0, ("accepted", (2, 1), "v")) == ("chosen", "v")
