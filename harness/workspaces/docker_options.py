@@ -85,7 +85,7 @@ def _host_config(walls: Walls) -> dict[str, Any]:
 
 def _privileges(walls: Walls) -> dict[str, Any]:
     security = [] if walls.new_privileges else ["no-new-privileges:true"]
-    security.append("seccomp=unconfined" if walls.open_kernel else f"seccomp={profile_text()}")
+    security += ["seccomp=unconfined", "apparmor=unconfined"] if walls.open_kernel else [f"seccomp={profile_text()}"]
     return {
         "Privileged": False,
         "CapAdd": [],
