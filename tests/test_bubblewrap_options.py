@@ -13,7 +13,7 @@ import pytest
 from harness.errors import FenceError, ImageError
 from harness.walls import Caps, Mount, Walls
 from harness.workspaces.bubblewrap_facts import facts_of
-from harness.workspaces.bubblewrap_folder import leftovers
+from harness.workspaces.bubblewrap_folder import _empty, leftovers
 from harness.workspaces.bubblewrap_options import (
     Root,
     SmallFile,
@@ -280,6 +280,30 @@ def test_an_owner_is_told_from_a_later_process_with_its_number() -> None:
     assert not replace(me, boot="another").alive
     assert not replace(me, pid=2**22 + 1).alive
     assert replace(me, pid=2**22 + 1, pid_namespace=1).alive
+
+
+def test_a_folder_is_emptied_whatever_a_seat_did_to_it(tmp_path: Path) -> None:
+    """Nesting deeper than a path is long, rights taken away, links: all of it goes, nothing outside."""
+    outside = tmp_path / "outside"
+    outside.write_text("kept")
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "link").symlink_to(outside)
+    (room / "folder-link").symlink_to(tmp_path)
+    at = os.open(room, os.O_RDONLY)
+    for _ in range(300):
+        os.mkdir("d" * 20, dir_fd=at)
+        below = os.open("d" * 20, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.fchmod(at, 0)
+    os.close(at)
+    (room / "closed").mkdir()
+    (room / "closed" / "in").write_text("")
+    (room / "closed").chmod(0)
+    _empty(room)
+    assert list(room.iterdir()) == []
+    assert outside.read_text() == "kept"
 
 
 def test_only_dead_owners_rooms_are_left_over(tmp_path: Path) -> None:

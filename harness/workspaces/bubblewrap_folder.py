@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
-import shutil
 import signal
 import stat
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from harness.clock import fresh_token
 from harness.errors import WorkspaceError
 from harness.walls import Caps
 from harness.workspaces.control_groups import Groups, groups_available
@@ -86,8 +87,8 @@ class Room:
         if os.path.ismount(self.files):
             _unmount(self.files)
         if self.files.parent.exists():
-            _open_up(str(self.files.parent))
-            shutil.rmtree(self.files.parent)
+            _empty(self.files.parent)
+            self.files.parent.rmdir()
         self.owner_file.unlink(missing_ok=True)
 
     def used(self) -> tuple[int, int] | None:
@@ -144,10 +145,41 @@ def _unmount(target: Path) -> None:
     raise WorkspaceError(f"{target} can't be unmounted: {os.strerror(code)}. Do it by hand")
 
 
-def _open_up(folder: str) -> None:
-    """Give ourselves back the rights to every folder below `folder`: a seat may have taken them from its own files."""
-    os.chmod(folder, 0o700)  # noqa: PTH101  # with scandir, whose names may be no UTF-8
+def _empty(folder: Path) -> None:
+    """
+    Remove everything in `folder`, which nothing alive can reach. A seat may have nested folders deeper than any path is
+    long, or taken its own rights to them away: each is opened up, and what is in it moved to the top before it goes.
+    """
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    token = fresh_token()  # so that no name of the seat's can be in the way
+    names = (f"{token}-{number}" for number in itertools.count())
+    try:
+        while entries := _entries(top):
+            for name, is_folder in entries:
+                if is_folder:
+                    _flatten(top, name, names)
+                else:
+                    os.unlink(name, dir_fd=top)
+    finally:
+        os.close(top)
+
+
+def _flatten(top: int, name: str, names: Iterator[str]) -> None:
+    """Remove the folder `name` after moving the folders in it to the top, under fresh names."""
+    os.chmod(name, 0o700, dir_fd=top)  # below a descriptor
+    below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+    try:
+        for inner, is_folder in _entries(below):
+            if is_folder:
+                os.chmod(inner, 0o700, dir_fd=below)  # likewise
+                os.rename(inner, next(names), src_dir_fd=below, dst_dir_fd=top)  # likewise
+            else:
+                os.unlink(inner, dir_fd=below)
+    finally:
+        os.close(below)
+    os.rmdir(name, dir_fd=top)
+
+
+def _entries(folder: int) -> list[tuple[str, bool]]:
     with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                _open_up(entry.path)
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]

@@ -96,18 +96,20 @@ class Groups:
     def _limits(self, caps: Caps) -> list[tuple[Path, str]]:
         memory, cpu = (self._folders() * 2)[:2]
         if _unified():
-            return [
+            with_swap, most = memory / "memory.swap.max", "0"
+            limits = [
                 (memory / "memory.max", str(caps.memory_bytes)),
-                (memory / "memory.swap.max", "0"),
                 (cpu / "cpu.max", f"{_quota_of(caps)} {_PERIOD_US}"),
             ]
-        limits = [
-            (memory / "memory.limit_in_bytes", str(caps.memory_bytes)),
-            (cpu / "cpu.cfs_period_us", str(_PERIOD_US)),
-            (cpu / "cpu.cfs_quota_us", str(_quota_of(caps))),
-        ]
-        with_swap = memory / "memory.memsw.limit_in_bytes"
-        return [*limits, (with_swap, str(caps.memory_bytes))] if with_swap.exists() else limits
+        else:
+            with_swap, most = memory / "memory.memsw.limit_in_bytes", str(caps.memory_bytes)
+            limits = [
+                (memory / "memory.limit_in_bytes", str(caps.memory_bytes)),
+                (cpu / "cpu.cfs_period_us", str(_PERIOD_US)),
+                (cpu / "cpu.cfs_quota_us", str(_quota_of(caps))),
+            ]
+        # A kernel without swap accounting has no such file.
+        return [*limits, (with_swap, most)] if with_swap.exists() else limits
 
     def _memory(self, first: str, second: str) -> Path:
         return self._folders()[0] / (second if _unified() else first)
