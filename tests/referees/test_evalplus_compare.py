@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from referees.evalplus_compare import Rule, accepts, rule_for
@@ -15,7 +15,8 @@ from referees.evalplus_render import FACT_CHARS, literal, render
 from referees.evalplus_values import parse
 from tests.referees.test_evalplus_values import values
 
-few = settings(max_examples=50, deadline=None)  # a busy machine is no failure
+# A busy machine is no failure.
+few = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def equal(expected: Any, got: Any, atol: float = 0.0) -> bool:

@@ -8,12 +8,13 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from referees.evalplus_values import MAX_DEPTH, nodes_in, parse
 
-few = settings(max_examples=60, deadline=None)  # a busy machine is no failure
+# A busy machine is no failure.
+few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 leaves = (
     st.none()
     | st.booleans()
