@@ -23,42 +23,45 @@ def statement(reference: Tree, interface: Sequence[tuple[str, Sequence[str]]]) -
     """
     parts: list[str] = []
     for module, names in interface:
-        body = _module(reference, module).body
+        source = _source(reference, module)
+        body, lines = ast.parse(source).body, source.split("\n")
         found = {node.name: node for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
         for name in names:
             if name not in found:
                 raise TaskError(f"the reference does not define {module}.{name} at the top level of its module")
-        text = "\n\n\n".join("\n".join(_declared(found[name], "")) for name in names)
+        text = "\n\n\n".join("\n".join(_declared(found[name], lines)) for name in names)
         parts.append(f"## Module `{module}`\n\n```python\n{text}\n```\n")
     return "\n".join(parts)
 
 
-def _module(reference: Tree, module: str) -> ast.Module:
+def _source(reference: Tree, module: str) -> str:
     stem = module.replace(".", "/")
     for path in (f"{stem}.py", f"{stem}/__init__.py"):
         if path in reference:
-            return ast.parse(reference.text(path))
+            return reference.text(path)
     raise TaskError(f"the reference has no module {module!r}: it holds {', '.join(reference)}")
 
 
-def _declared(node: ast.FunctionDef | ast.ClassDef, indent: str) -> Iterator[str]:
-    """The head of a definition, its docstring, and the heads of a class's public members."""
-    if isinstance(node, ast.FunctionDef):
-        yield from (f"{indent}@{ast.unparse(decorator)}" for decorator in node.decorator_list)
-        returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
-        yield f"{indent}def {node.name}({ast.unparse(node.args)}){returns}:"
+def _declared(node: ast.FunctionDef | ast.ClassDef, lines: Sequence[str]) -> Iterator[str]:
+    """The lines of a definition down to the end of its docstring, then the same of a class's public members."""
+    start, first = _begins(node), node.body[0]
+    if first.lineno == node.lineno:
+        raise TaskError(f"line {node.lineno} of the reference has head and body of {node.name} in one: expected two")
+    if ast.get_docstring(node) is not None:
+        yield from lines[start - 1 : first.end_lineno]
     else:
-        bases = ", ".join(map(ast.unparse, node.bases))
-        yield f"{indent}class {node.name}({bases}):" if bases else f"{indent}class {node.name}:"
-    inner = indent + "    "
-    doc = ast.get_docstring(node)
-    lines = f'"""{doc}"""'.split("\n") if doc else ["..."]
-    yield from (f"{inner}{line}".rstrip() for line in lines)
+        yield from lines[start - 1 : _begins(first) - 1]
+        yield " " * first.col_offset + "..."
     if isinstance(node, ast.ClassDef):
         for member in node.body:
             if isinstance(member, ast.FunctionDef) and not _private(member.name):
                 yield ""
-                yield from _declared(member, inner)
+                yield from _declared(member, lines)
+
+
+def _begins(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _private(name: str) -> bool:

@@ -53,8 +53,8 @@ def _times(a, b):
 
 def combine(first: int, second: int, length: int) -> int:
     """
-    The checksum of a + b, from `first`, the checksum of a, `second`, that of b, and `length`, the number of bytes of b.
-    Takes time in the logarithm of `length`: 10**15 bytes are answered at once.
+    The checksum of a + b, from `first`, the checksum of a, `second`, that of b, and `length`, the number of bytes
+    of b. Takes time in the logarithm of `length`: 10**15 bytes are answered at once.
 
     TypeError and ValueError for the checksums as in `crc32`; ValueError for a negative length.
     """

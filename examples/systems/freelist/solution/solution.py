@@ -23,12 +23,14 @@ def _count(name, value):
 
 class Arena:
     """
-    A range of `size` bytes, given out in blocks. Offsets and sizes of blocks are multiples of 8; a request is rounded up
-    to the next one. Blocks lie side by side and cover the arena; two free blocks never touch.
+    A range of `size` bytes, given out in blocks. Offsets and sizes of blocks are multiples of 8; a request is
+    rounded up to the next one. Blocks lie side by side and cover the arena; two free blocks never touch.
     """
 
     def __init__(self, size: int):
-        """One free block of `size` bytes. ValueError unless `size` is a positive multiple of 8; TypeError for no int."""
+        """
+        One free block of `size` bytes. ValueError unless `size` is a positive multiple of 8; TypeError for no int.
+        """
         if _count("size", size) <= 0 or size % ALIGN:
             raise ValueError(f"size is {size}: expected a positive multiple of {ALIGN}")
         self._blocks = [[0, size, False]]
@@ -41,9 +43,9 @@ class Arena:
 
     def alloc(self, count: int) -> int:
         """
-        The offset of a new block of `count` bytes, rounded up: the lowest offset at which a free block is large enough.
-        What is left over of that block stays free. OutOfMemory if there is none; ValueError for a count below 1;
-        TypeError for a count that is no int or is a bool.
+        The offset of a new block of `count` bytes, rounded up: the lowest offset at which a free block is large
+        enough. What is left over of that block stays free. OutOfMemory if there is none; ValueError for a count
+        below 1; TypeError for a count that is no int or is a bool.
         """
         need = self._rounded(count)
         for index, (offset, size, used) in enumerate(self._blocks):
@@ -65,8 +67,8 @@ class Arena:
 
     def free(self, offset: int) -> None:
         """
-        Give back the block at `offset`; it joins with the free blocks that touch it on either side. BadFree for anything
-        but the offset of a live allocation.
+        Give back the block at `offset`; it joins with the free blocks that touch it on either side. BadFree for
+        anything but the offset of a live allocation.
         """
         index = self._find(offset)
         self._blocks[index][2] = False
@@ -80,11 +82,11 @@ class Arena:
 
     def realloc(self, offset: int, count: int) -> int:
         """
-        Make the block at `offset` hold `count` bytes, rounded up, and return its offset. A block that shrinks stays where
-        it is and gives its end back, which joins with a free block behind it. A block that grows stays where it is if the
-        block behind it is free and the two together are large enough; else a new block is found as `alloc` finds it, while
-        the old one is still live, and then the old one is freed. If there is none, OutOfMemory, and nothing has changed.
-        BadFree, ValueError and TypeError as in `free` and `alloc`.
+        Make the block at `offset` hold `count` bytes, rounded up, and return its offset. A block that shrinks stays
+        where it is and gives its end back, which joins with a free block behind it. A block that grows stays where
+        it is if the block behind it is free and the two together are large enough; else a new block is found as
+        `alloc` finds it, while the old one is still live, and then the old one is freed. If there is none,
+        OutOfMemory, and nothing has changed. BadFree, ValueError and TypeError as in `free` and `alloc`.
         """
         index = self._find(offset)
         need = self._rounded(count)

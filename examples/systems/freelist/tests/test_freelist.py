@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from solution import Arena, ArenaError, BadFree, OutOfMemory
 
@@ -223,5 +225,5 @@ def test_long_run_keeps_the_books():
         blocks = arena.blocks()
         assert [block[0] for block in blocks] == [sum(b[1] for b in blocks[:i]) for i in range(len(blocks))]
         assert sum(block[1] for block in blocks) == 512
-        assert all(a[2] or b[2] for a, b in zip(blocks, blocks[1:]))
+        assert all(a[2] or b[2] for a, b in pairwise(blocks))
     assert sorted(held) == [offset for offset, _ in live(arena)]

@@ -52,8 +52,8 @@ class LRU:
 
     def resize(self, capacity: int) -> list:
         """
-        Change the capacity; the entries that have to go, as tuples (key, value), the oldest first. The capacity is checked
-        as when a cache is made, and a bad one changes nothing.
+        Change the capacity; the entries that have to go, as tuples (key, value), the oldest first. The capacity is
+        checked as when a cache is made, and a bad one changes nothing.
         """
         self._capacity = self._checked(capacity)
         return [self._entries.popitem(last=False) for _ in range(len(self._entries) - capacity)]

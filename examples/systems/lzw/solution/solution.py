@@ -17,10 +17,10 @@ def _width(name, value):
 
 def encode(data: bytes, max_bits: int = 12) -> list:
     """
-    The codes of `data`. The list begins with CLEAR (256) and ends with END (257). The table begins with the 256 single
-    bytes under their own values; further entries get 258, 259 and so on. Repeatedly, the longest entry that begins the
-    rest of the data is emitted; then, if a byte follows it, the entry made longer by that byte gets the next code. If all
-    2**max_bits codes are taken, CLEAR is emitted in place of that, and the table begins anew.
+    The codes of `data`. The list begins with CLEAR (256) and ends with END (257). The table begins with the 256
+    single bytes under their own values; further entries get 258, 259 and so on. Repeatedly, the longest entry that
+    begins the rest of the data is emitted; then, if a byte follows it, the entry made longer by that byte gets the
+    next code. If all 2**max_bits codes are taken, CLEAR is emitted in place of that, and the table begins anew.
 
     ValueError for a `max_bits` that is no int from 9 to 16.
     """
@@ -48,8 +48,9 @@ def decode(codes: list, max_bits: int = 12) -> bytes:
     """
     The data whose codes these are. CLEAR may come at any place.
 
-    CorruptData if the codes do not begin with CLEAR, do not end with END, go on after END, name a code that the table does
-    not hold at that place, or have no single byte first after a CLEAR. ValueError for `max_bits` as in `encode`.
+    CorruptData if the codes do not begin with CLEAR, do not end with END, go on after END, name a code that the
+    table does not hold at that place, or have no single byte first after a CLEAR. ValueError for `max_bits` as in
+    `encode`.
     """
     limit = 1 << _width("max_bits", max_bits)
     if not codes or codes[0] != CLEAR or codes[-1] != END:
@@ -79,8 +80,8 @@ def _entry(code, table, last, limit):
 
 def pack(codes: list, width: int = 12) -> bytes:
     """
-    The codes as bytes: each in `width` bits, the highest bit first, one after the other; the last byte is filled up with
-    zero bits. ValueError for a code that does not fit, and for a width that is no int from 9 to 16.
+    The codes as bytes: each in `width` bits, the highest bit first, one after the other; the last byte is filled up
+    with zero bits. ValueError for a code that does not fit, and for a width that is no int from 9 to 16.
     """
     _width("width", width)
     bits = 0
@@ -95,8 +96,8 @@ def pack(codes: list, width: int = 12) -> bytes:
 
 def unpack(data: bytes, width: int = 12) -> list:
     """
-    The codes that `pack` made into `data`: up to and including the first END. CorruptData if there is no END, if a whole
-    byte or more follows the code END, or if a bit after it is not zero. ValueError for a width as in `pack`.
+    The codes that `pack` made into `data`: up to and including the first END. CorruptData if there is no END, if a
+    whole byte or more follows the code END, or if a bit after it is not zero. ValueError for a width as in `pack`.
     """
     _width("width", width)
     bits, total = int.from_bytes(data, "big"), len(data) * 8

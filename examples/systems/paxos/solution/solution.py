@@ -16,8 +16,8 @@ class Acceptor:
 
     def prepare(self, ballot: tuple) -> tuple:
         """
-        Phase 1. If `ballot` is higher than any promised so far, promise it: ("promise", ballot, accepted ballot, accepted
-        value), the last two None if nothing is accepted. Else ("nack", ballot, promised ballot).
+        Phase 1. If `ballot` is higher than any promised so far, promise it: ("promise", ballot, accepted ballot,
+        accepted value), the last two None if nothing is accepted. Else ("nack", ballot, promised ballot).
         """
         if self._promised is not None and ballot <= self._promised:
             return ("nack", ballot, self._promised)
@@ -60,8 +60,8 @@ class Proposer:
 
     def start(self) -> tuple:
         """
-        Begin a new ballot: its round is one above every round that this proposer has used, or met in a nack. The message
-        for all acceptors: ("prepare", ballot). What came for an earlier ballot no longer counts.
+        Begin a new ballot: its round is one above every round that this proposer has used, or met in a nack. The
+        message for all acceptors: ("prepare", ballot). What came for an earlier ballot no longer counts.
         """
         self._seen += 1
         self._ballot = (self._seen, self._number)
@@ -70,11 +70,12 @@ class Proposer:
 
     def receive(self, acceptor: int, reply: tuple):
         """
-        Take in an acceptor's reply. When the promises of more than half of the acceptors are there for the first time:
-        ("accept", ballot, value) for all acceptors, where the value is that of the highest accepted ballot among these
-        promises, or one's own if none of them has any. When more than half have accepted for the first time: ("chosen",
-        value), and `chosen` is the tuple (value,). Otherwise None: for a nack, a reply to another ballot, the same reply
-        again, and promises that come after the accept message. ProtocolError before the first `start`.
+        Take in an acceptor's reply. When the promises of more than half of the acceptors are there for the first
+        time: ("accept", ballot, value) for all acceptors, where the value is that of the highest accepted ballot
+        among these promises, or one's own if none of them has any. When more than half have accepted for the first
+        time: ("chosen", value), and `chosen` is the tuple (value,). Otherwise None: for a nack, a reply to another
+        ballot, the same reply again, and promises that come after the accept message. ProtocolError before the
+        first `start`.
         """
         if self._ballot is None:
             raise ProtocolError("no ballot was started")
@@ -111,8 +112,9 @@ class Proposer:
 
 class Network:
     """
-    Acceptors 0, 1, ... and proposers 1, 2, ... with the messages between them. A message in flight is a tuple (sender,
-    receiver, message), with "A0" for acceptor 0 and "P1" for proposer 1. The first message in flight has index 0.
+    Acceptors 0, 1, ... and proposers 1, 2, ... with the messages between them. A message in flight is a tuple
+    (sender, receiver, message), with "A0" for acceptor 0 and "P1" for proposer 1. The first message in flight has
+    index 0.
     """
 
     def __init__(self, acceptors: int, values: list):
@@ -140,8 +142,8 @@ class Network:
 
     def deliver(self, index: int = 0) -> None:
         """
-        Take message `index` out of flight and give it to its receiver; what that sends is put in flight behind the others.
-        A message to an acceptor that is down is lost. ProtocolError if there is no such message.
+        Take message `index` out of flight and give it to its receiver; what that sends is put in flight behind the
+        others. A message to an acceptor that is down is lost. ProtocolError if there is no such message.
         """
         sender, receiver, message = self._flight.pop(self._index(index))
         number = int(receiver[1:])
@@ -159,7 +161,9 @@ class Network:
         del self._flight[self._index(index)]
 
     def duplicate(self, index: int) -> None:
-        """Put a second copy of message `index` in flight behind the others. ProtocolError if there is no such message."""
+        """
+        Put a second copy of message `index` in flight behind the others. ProtocolError if there is no such message.
+        """
         self._flight.append(self._flight[self._index(index)])
 
     def crash(self, acceptor: int) -> None:
