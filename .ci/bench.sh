@@ -12,6 +12,7 @@ step "start-up" "$VENV/bin/python" bench/startup.py || FAILED=1
 for bench in trivial_cell memory; do
     [ -f "bench/$bench.py" ] || continue
     .ci/engine.sh answers || step "container engine" .ci/engine.sh start || FAILED=1
+    .ci/seat_image.sh || FAILED=1
     step "$bench" "$VENV/bin/python" "bench/$bench.py" || FAILED=1
 done
 exit "$FAILED"

@@ -1,7 +1,5 @@
 """Does a container engine answer? Prints which and exits 0, or says why not and exits 1."""
 
-# ruff: noqa: INP001  # a script beside the shell scripts that run it, no package
-
 from __future__ import annotations
 
 import sys

@@ -5,8 +5,6 @@ none was skipped.
     python .ci/live_ran.py build/gate/live.xml
 """
 
-# ruff: noqa: INP001  # a script beside the shell scripts that run it, no package
-
 from __future__ import annotations
 
 import sys

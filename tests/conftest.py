@@ -12,10 +12,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--ollama", metavar="URL", help="also test against the real Ollama server at this address")
     parser.addoption("--live-only", action="store_true", help="run the live tests alone")
+    parser.addoption(
+        "--with",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run the tests too that need NAME (marker only_with)",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the live tests out (deselected, never skipped) unless they were asked for."""
+    """Leave the live tests out (deselected, never skipped) unless they were asked for; likewise what needs more yet."""
+    with_what = set(config.getoption("--with"))
+    short = [item for item in items if any(mark.args[0] not in with_what for mark in item.iter_markers("only_with"))]
+    config.hook.pytest_deselected(items=short)
+    items[:] = [item for item in items if item not in short]
     live = [item for item in items if item.get_closest_marker("live") is not None]
     if config.getoption("--live-only"):
         fast = [item for item in items if item not in live]

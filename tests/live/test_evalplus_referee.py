@@ -294,6 +294,7 @@ async def test_no_expected_value_is_in_the_room(rooms: Callable[[], Any], tmp_pa
     assert verdict.reading == "FAIL"
 
 
+@pytest.mark.only_with("evalplus-files")
 @pytest.mark.parametrize("benchmark", ["humaneval", "mbpp"])
 async def test_evalplus_s_own_tasks(benchmark: str, rooms: Callable[[], Any]) -> None:
     """Of the real data sets a drawn part: references are PASS, stubs are not. Needs the files of both benchmarks."""
@@ -307,6 +308,8 @@ async def test_evalplus_s_own_tasks(benchmark: str, rooms: Callable[[], Any]) ->
     assert "PASS" not in {verdict.reading for verdict in await referee.judge_many(stubs, rooms)}
 
 
+@pytest.mark.only_with("evalplus-files")
+@pytest.mark.only_with("evalplus-package")
 async def test_inputs_are_read_as_evalplus_reads_them() -> None:
     """Every input of MBPP+ is converted to the same values, of the same kinds, as by the evalplus package."""
     from evalplus.data.mbpp import mbpp_deserialize_inputs
