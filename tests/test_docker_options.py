@@ -23,6 +23,7 @@ from harness.workspaces.docker import DockerBackend
 from harness.workspaces.docker_engine import Engine
 from harness.workspaces.docker_exec import run_program
 from harness.workspaces.docker_facts import container_facts, engine_facts, engine_guarantees
+from harness.workspaces.docker_kill import kill_everything
 from harness.workspaces.docker_options import create_options
 from harness.workspaces.docker_owner import LABEL_OWNER, Witness, labels, owner_gone
 from harness.workspaces.docker_program import Container, Frames, Program
@@ -262,6 +263,10 @@ class FakeEngine:
     answer: bytes
     states: list[dict[str, Any]]
     started: list[str] = field(default_factory=list)
+    killers: list[dict[str, Any]] = field(default_factory=list)
+    limits: list[int] = field(default_factory=list)
+    base_url = "http://engine"
+    api_version = "1.41"
 
     async def call(self, ask: Callable[[Any], Any]) -> Any:
         """What `ask` makes of the fake's own client."""
@@ -274,10 +279,19 @@ class FakeEngine:
         return {"Id": self.started[-1]}
 
     def exec_inspect(self, number: str) -> dict[str, Any]:
-        """The killer has always done its work; another program is in the next of the states."""
+        """A killer has done its work, unless told otherwise; another program is in the next of the states."""
         if number == "killer":
-            return {"Running": False, "ExitCode": 0, "Pid": 1}
+            return self.killers.pop(0) if self.killers else {"Running": False, "ExitCode": 0, "Pid": 1}
         return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def post(self, url: str, json: dict[str, int]) -> FakeEngine:
+        """Note a new limit of processes."""
+        assert url == "http://engine/v1.41/containers/c/update"
+        self.limits.append(json["PidsLimit"])
+        return self
+
+    def raise_for_status(self) -> None:
+        """All is well."""
 
     @asynccontextmanager
     async def attach(self, number: str) -> AsyncIterator[StapledByteStream]:
@@ -319,6 +333,18 @@ async def test_a_program_that_finds_no_place_is_tried_again_after_a_kill() -> No
     engine = FakeEngine(frame(1, b"out"), [refused, ran_well])
     told = await ran(engine)
     assert (told.status, engine.started) == (0, ["prog", "killer", "prog"])
+
+
+@pytest.mark.anyio
+async def test_a_killer_that_finds_no_place_gets_one() -> None:
+    """
+    The limit of processes is raised until the killer starts, the killer is run until it says that nothing is left, and
+    the limit is put back.
+    """
+    refused, killed = {"Running": False, "ExitCode": 126, "Pid": 0}, {"Running": False, "ExitCode": 137, "Pid": 9}
+    engine = FakeEngine(b"", [], killers=[refused, refused, killed])
+    await kill_everything(Container(engine=engine, id="c", user="20001:20001", pids=8))
+    assert (engine.limits, engine.started) == ([40, 72, 8], ["killer"] * 4)
 
 
 @pytest.mark.anyio

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,8 @@ def build_from_dockerfile(
     if not (folder / "Dockerfile").is_file():
         raise ImageError(f"{folder} has no Dockerfile")
     try:
-        api = docker.APIClient(base_url=environment.docker_host(), version="auto", timeout=_PATIENCE_S)
-        return _docker_build(api, name, folder, store, progress)
+        with closing(docker.APIClient(base_url=environment.docker_host(), version="auto", timeout=_PATIENCE_S)) as api:
+            return _docker_build(api, name, folder, store, progress)
     except (DockerException, RequestException) as error:
         raise ImageError(f"the container engine could not build {folder}: {error}") from error
 
@@ -86,3 +87,6 @@ def _docker_build(api: Any, name: str, folder: Path, store: ImageStore, progress
             return store.add(name, root, {"by": "Dockerfile"}, config=kept)
     finally:
         api.remove_container(container, force=True, v=True)
+        # What the store keeps is all that is needed of it; one that has a name is somebody's own.
+        if not api.inspect_image(built)["RepoTags"]:
+            api.remove_image(built)
