@@ -60,7 +60,7 @@ def _declared(node: ast.FunctionDef | ast.ClassDef, lines: Sequence[str]) -> Ite
 
 
 def _begins(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 

@@ -158,15 +158,21 @@ def test_statement_must_reproduce(folder: Path) -> None:
 
 
 def test_statement_shows_public_members_and_no_body() -> None:
-    """Heads and docstrings of a class's public methods are in it; private ones and bodies are not."""
-    code = "class Box(dict):\n    def __len__(self) -> int:\n        return 41\n    def _hidden(self):\n        pass\n"
+    """Heads and docstrings stand as in the source, decorators too; private members and bodies do not."""
+    head = "class Box(dict):\n    @property\n    def size(\n        self,\n    ) -> int:\n"
+    code = head + "        return 41\n    def _hidden(self):\n        pass\ndef one(): return 1\n"
     text = statement(Tree.of({"box.py": code}), [("box", ["Box"])])
-    assert "class Box(dict):" in text
-    assert "def __len__(self) -> int:" in text
+    assert (
+        "class Box(dict):\n    ...\n\n    @property\n    def size(\n        self,\n    ) -> int:\n        ...\n" in text
+    )
     assert "41" not in text
     assert "_hidden" not in text
     with pytest.raises(TaskError, match=r"does not define box\.Crate"):
         statement(Tree.of({"box.py": code}), [("box", ["Crate"])])
+    with pytest.raises(TaskError, match="no module 'crate'"):
+        statement(Tree.of({"box.py": code}), [("crate", ["Box"])])
+    with pytest.raises(TaskError, match="head and body of one in one"):
+        statement(Tree.of({"box.py": code}), [("box", ["one"])])
 
 
 def test_a_folder_of_folders(folder: Path, tmp_path: Path) -> None:
