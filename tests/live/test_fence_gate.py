@@ -21,7 +21,7 @@ from harness.plugins import load
 from harness.walls import Mount, Walls
 from harness.workspaces.images import ImageStore
 
-pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(400)]
 
 POLICY = FencePolicy()
 SECONDS = {"docker": 120, "bubblewrap": 60}
