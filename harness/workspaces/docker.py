@@ -34,11 +34,10 @@ _STEP_S = 0.01
 class DockerWorkspace:
     """One container, alive. `name` is the container's."""
 
-    def __init__(self, container: Container, name: str, clock: Clock, witness: Witness | None) -> None:
+    def __init__(self, container: Container, name: str, clock: Clock) -> None:
         self.name = name
         self._container = container
         self._clock = clock
-        self._witness = witness
 
     async def exec(
         self,
@@ -73,8 +72,8 @@ class DockerWorkspace:
         """What the engine says of this very container, now that it runs."""
         found = await self._container.engine.call(lambda api: api.inspect_container(self._container.id))
         members = None
-        if self._witness is not None:
-            members = len(await to_thread.run_sync(self._witness.members))
+        if (witness := self._container.witness) is not None:
+            members = len(await to_thread.run_sync(witness.members))
         return container_facts(found, exec_user=self._container.user, processes=members)
 
 
@@ -124,8 +123,9 @@ class DockerBackend:
         try:
             # Not to be cancelled half way: a container that the engine is just making would be nobody's.
             with anyio.CancelScope(shield=True):
-                container, witness = await self._start(name, body, walls)
-            yield DockerWorkspace(container, name, self._clock, witness)
+                container = await self._start(name, body, walls)
+            witness = container.witness
+            yield DockerWorkspace(container, name, self._clock)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(name, witness)
@@ -150,7 +150,7 @@ class DockerBackend:
             self._images[name] = await engine_image(self._engine, self._store, name)
         return self._images[name]
 
-    async def _start(self, name: str, body: Mapping[str, Any], walls: Walls) -> tuple[Container, Witness | None]:
+    async def _start(self, name: str, body: Mapping[str, Any], walls: Walls) -> Container:
         def start(api: Any) -> Mapping[str, Any]:
             made = api.create_container_from_config(dict(body), name)["Id"]
             api.start(made)
@@ -161,15 +161,15 @@ class DockerBackend:
             facts = await self._engine.call(start)
             if not facts["State"]["Running"]:
                 raise WorkspaceError(f"the container ended at once: {facts['State']['Error'] or facts['State']}")
-            container = Container(
+            witness = await to_thread.run_sync(Witness.of, facts["State"]["Pid"], facts["Id"])
+            return Container(
                 engine=self._engine,
                 id=facts["Id"],
                 user=exec_user(walls),
                 pids=walls.caps.pids,
                 host_pids=walls.host_pids,
+                witness=witness,
             )
-            witness = await to_thread.run_sync(Witness.of, facts["State"]["Pid"], facts["Id"])
-            return container, witness
         raise WorkspaceError(f"the container engine did not start a container within {_START_DEADLINE_S:.0f} s")
 
     async def _end(self, name: str, witness: Witness | None) -> None:

@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import ByteReceiveStream
 
 from harness.workspaces.docker_engine import Engine, NotFoundError
+from harness.workspaces.docker_owner import Witness
 
 __all__ = [
     "CHUNK_BYTES",
@@ -44,6 +45,7 @@ class Container:
     user: str
     pids: int
     host_pids: bool = False
+    witness: Witness | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
