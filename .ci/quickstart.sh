@@ -32,6 +32,13 @@ step "image and model" "$VENV/bin/proctor" prepare "$EXPERIMENT" || {
 }
 step "experiment" "$VENV/bin/proctor" run "$EXPERIMENT" || {
     status=$?
-    say "quickstart: the run is not complete (\`proctor run\` ended with status $status, above); what was finished is kept"
+    case $status in
+        1) say "quickstart: incomplete (status 1); what was finished is kept: \`make quickstart\` goes on" ;;
+        3)
+            say "quickstart: a gate refused (status 3, named above). If a pin has drifted, since Proctor or this machine"
+            say "  changed, register the experiment anew: $VENV/bin/proctor freeze $EXPERIMENT; then \`make quickstart\`"
+            ;;
+        *) say "quickstart: the run ended with status $status" ;;
+    esac
     exit "$status"
 }

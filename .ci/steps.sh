@@ -60,7 +60,7 @@ need() {
         return 1
     fi
     if ! may_be_root; then
-        say "   $why: not root, and sudo would ask; run \`sudo apt-get install $*\`, then try again" >&2
+        say "   $why: this needs root, and there is no sudo that asks nothing; run \`sudo apt-get install $*\`, then try again" >&2
         return 1
     fi
     say "   $why: installing $* from Debian"

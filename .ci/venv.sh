@@ -42,7 +42,7 @@ make_venv() {
         "$PYTHON" -m venv --without-pip "$VENV"
         "$PYTHON" -m pip --python "$VENV/bin/python" install -q pip
     else
-        fail "$PYTHON can make no virtual environment: it has neither ensurepip nor pip. Debian: sudo apt-get install python3-venv"
+        fail "$PYTHON can make no virtual environment: it has neither ensurepip nor pip (Debian: the package python3-venv)"
     fi
 }
 
