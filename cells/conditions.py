@@ -15,7 +15,19 @@ from harness.values import CellKey, Declared, ExactPrice, Halt, Limit, LowerBoun
 if TYPE_CHECKING:
     from harness.analysis import Quantity
 
-__all__ = ["CLASSES", "Census", "Cost", "Group", "Median", "by_arm", "by_condition", "census", "cost", "median_of"]
+__all__ = [
+    "CLASSES",
+    "Census",
+    "Cost",
+    "Group",
+    "Median",
+    "by_arm",
+    "by_condition",
+    "census",
+    "cost",
+    "median_of",
+    "priced",
+]
 
 CLASSES = (
     *("PASS", "FAIL", "NO_BUILD", "INTERFACE_MISS", "TIMEOUT", "MEMORY", "CRASH", "UNSCORABLE"),

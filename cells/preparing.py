@@ -11,7 +11,7 @@ from harness.errors import Blamed, ImageError, ProctorError, UsageError
 from harness.experiment import Experiment, ModelEntry
 from harness.messages import ModelSpec
 
-__all__ = ["prepare"]
+__all__ = ["build_image", "fetch_model", "prepare"]
 
 Say = Callable[[str], None]
 

@@ -20,7 +20,7 @@ from harness.record import Record, read_entries
 from harness.tree import Exhibit
 from harness.values import Verdict
 
-__all__ = ["Rescored", "rescore"]
+__all__ = ["Rescored", "rescore", "summary"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

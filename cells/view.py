@@ -24,7 +24,19 @@ from harness.values import ExactPrice, Void
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["LiveWatcher", "PlainWatcher", "QuietWatcher", "Tally", "status_lines", "tally", "watching"]
+__all__ = [
+    "LiveWatcher",
+    "PlainWatcher",
+    "QuietWatcher",
+    "Tally",
+    "budget_lines",
+    "duration",
+    "outcome_line",
+    "status_lines",
+    "status_table",
+    "tally",
+    "watching",
+]
 
 _log = structlog.get_logger("proctor.run")
 

@@ -17,7 +17,19 @@ from typing import Any
 from harness.views import Attempt, Finding
 from harness.walls import ExecResult
 
-__all__ = ["ABSENT", "CLOSED", "DENIED", "Reach", "Try", "classify", "masked", "reach_of", "tries_of", "weigh"]
+__all__ = [
+    "ABSENT",
+    "CLOSED",
+    "DENIED",
+    "Reach",
+    "Try",
+    "classify",
+    "masked",
+    "parse_tries",
+    "reach_of",
+    "tries_of",
+    "weigh",
+]
 
 DENIED = frozenset(
     [

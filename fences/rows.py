@@ -13,7 +13,7 @@ from harness.views import Finding
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["ABILITY", "RUNNING", "ProbeRow", "rows_from_json", "rows_to_json", "why_not"]
+__all__ = ["ABILITY", "RUNNING", "ProbeRow", "judged", "rows_from_json", "rows_to_json", "why_not"]
 
 ABILITY = "must-work-"
 """How the rows of a policy's `must_work` are named: `must-work-read-task`."""

@@ -30,7 +30,7 @@ from harness.ports import Workspace
 from harness.views import Site
 from harness.walls import Mount
 
-__all__ = ["NeighbourOpener", "set_the_stage"]
+__all__ = ["NeighbourOpener", "Server", "set_the_stage"]
 
 NeighbourOpener: TypeAlias = Callable[[tuple[Mount, ...]], AbstractAsyncContextManager[Workspace]]
 """Opens the workspace of a neighbouring cell, with these mounts more than a sealed one has."""

@@ -29,7 +29,7 @@ from referees.evalplus_render import FACT_CHARS, render
 from referees.evalplus_suite import Suite, load_suite, referee_source
 from referees.evalplus_tiers import TierRun, judge_tier
 
-__all__ = ["EvalPlusReferee"]
+__all__ = ["EvalPlusReferee", "facts_of"]
 
 T = TypeVar("T")
 

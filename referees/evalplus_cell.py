@@ -23,7 +23,19 @@ from harness.clock import fresh_token
 from harness.errors import RefereeError
 from harness.ports import RoomOpener, Workspace
 
-__all__ = ["PROTOCOL", "Cell", "CellLost", "Job", "Listener", "Message", "beside", "in_cell", "prepare", "zygote_argv"]
+__all__ = [
+    "PROTOCOL",
+    "Cell",
+    "CellLost",
+    "Job",
+    "Listener",
+    "Message",
+    "beside",
+    "in_cell",
+    "prepare",
+    "sing",
+    "zygote_argv",
+]
 
 T = TypeVar("T")
 

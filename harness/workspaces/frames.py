@@ -20,6 +20,7 @@ __all__ = [
     "FileToolError",
     "answer",
     "helper_argv",
+    "plain_text",
     "request",
 ]
 
