@@ -19,7 +19,7 @@ from cells.sitting import sit_to_the_end
 from fences.running import check_running
 from harness.boundary import MeteredModel, WatchedCheck, WatchedWorkspace
 from harness.canonical import digest_bytes
-from harness.errors import Blamed, RefereeError
+from harness.errors import Blamed, RefereeError, unwrapped
 from harness.meter import Meter
 from harness.outcome import CellOutcome
 from harness.ports import PublicCheck, Workspace
@@ -161,16 +161,8 @@ async def _referee_part(house: House, cell: CellKey, tried: _Try) -> None:
 
 def _void(error: Exception, cell: CellKey) -> Void:
     """The VOID that an exception of ours makes of a try."""
-    blamed = _first_blamed(error)
-    if blamed is None:
-        _log.error("try failed inside Proctor", cell=str(cell), exc_info=error)
-        return Void(cause="harness", detail=f"{type(error).__name__}: {error}")
-    return Void(cause=blamed.cause, detail=str(blamed))
-
-
-def _first_blamed(error: BaseException) -> Blamed | None:
-    """The first `Blamed` in an exception or in the groups that task groups wrap it in."""
-    if isinstance(error, Blamed):
-        return error
-    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    return next((found for found in map(_first_blamed, inner) if found is not None), None)
+    leaf = unwrapped(error) if isinstance(error, BaseExceptionGroup) else error
+    if isinstance(leaf, Blamed):
+        return Void(cause=leaf.cause, detail=str(leaf))
+    _log.error("try failed inside Proctor", cell=str(cell), exc_info=error)
+    return Void(cause="harness", detail=f"{type(leaf).__name__}: {leaf}")

@@ -10,7 +10,7 @@ import anyio
 
 from cells.house import House
 from cells.journal import Journal
-from harness.errors import Blamed
+from harness.errors import unwrapped
 from harness.tasks.mutants import mutants
 from harness.tasks.task import Task
 from harness.tree import Exhibit, Tree
@@ -81,17 +81,8 @@ async def run_controls(house: House, journal: Journal, tasks: Iterable[str]) -> 
         async with anyio.create_task_group() as group:
             for key in todo:
                 group.start_soon(control, key)
-    except BaseExceptionGroup as errors:
-        blamed = errors.subgroup(Blamed)
-        if blamed is None:
-            raise
-        raise _leaf(blamed) from None
-
-
-def _leaf(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    except BaseExceptionGroup as group:
+        raise unwrapped(group) from group
 
 
 def _row(row: ControlRow) -> dict[str, Any]:

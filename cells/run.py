@@ -23,7 +23,7 @@ from cells.recover import charge_past_tries, close_open_tries
 from cells.schedule import play_all
 from harness.clock import Clock, SystemClock
 from harness.code import proctor_version
-from harness.errors import GateRefused
+from harness.errors import GateRefused, unwrapped
 from harness.outcome import CellOutcome, Spend, outcome_to_json
 from harness.record import Record
 from harness.values import CellKey, Refused, Usage, VoidPrice
@@ -78,6 +78,13 @@ async def _open_session(frozen: Frozen, house: House, journal: Journal) -> None:
 
 async def _until_stopped(house: House, journal: Journal, todo: Sequence[CellKey], stop: anyio.Event | None) -> Finished:
     """Play the session, or as much of it as there is before `stop` is set."""
+    try:
+        return await _one_session(house, journal, todo, stop)
+    except BaseExceptionGroup as group:
+        raise unwrapped(group) from group
+
+
+async def _one_session(house: House, journal: Journal, todo: Sequence[CellKey], stop: anyio.Event | None) -> Finished:
     stopped = False
     with anyio.CancelScope() as session:
 

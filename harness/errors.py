@@ -30,6 +30,30 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
+__all__ = [
+    "Blamed",
+    "BusyError",
+    "ContextTruncated",
+    "DriftError",
+    "ExperimentError",
+    "FenceError",
+    "GateRefused",
+    "ImageError",
+    "IntegrityError",
+    "ModelServerError",
+    "PluginError",
+    "ProctorError",
+    "RefereeError",
+    "RequestRefused",
+    "SeatError",
+    "StorageError",
+    "TaskError",
+    "UsageError",
+    "WorkspaceError",
+    "unknown_name",
+    "unwrapped",
+]
+
 
 class ProctorError(Exception):
     """The root: catch this to catch everything that Proctor raises on purpose."""
@@ -126,6 +150,19 @@ class SeatError(Blamed):
     """The seat's own program failed, which says nothing about the subject."""
 
     cause = "seat"
+
+
+def unwrapped(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error that task groups wrapped: the first of ours in there, else the first of all."""
+    leaves: list[BaseException] = []
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = waiting.pop(0)
+        if isinstance(error, BaseExceptionGroup):
+            waiting.extend(error.exceptions)
+        else:
+            leaves.append(error)
+    return next((error for error in leaves if isinstance(error, ProctorError)), leaves[0])
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:

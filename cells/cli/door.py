@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 import typer
 
-__all__ = ["ExitCode", "end", "guarded", "print_json", "run_async", "run_folder"]
+__all__ = ["ExitCode", "end", "guarded", "print_json", "registrations_of", "run_async", "run_folder"]
 
 T = TypeVar("T")
 
@@ -32,29 +32,19 @@ def end(code: ExitCode) -> NoReturn:
 
 def guarded(command: Callable[[], Any]) -> None:
     """Run a command; an error of ours is one message on standard error and an exit code, anything else a traceback."""
-    from harness.errors import ProctorError
+    from harness.errors import ProctorError, unwrapped
 
     try:
         command()
     except ProctorError as error:
         _fail(error)
     except BaseExceptionGroup as group:
-        inner = _first(group)
-        if inner is None:
+        inner = unwrapped(group)
+        if not isinstance(inner, ProctorError):
             raise
         _fail(inner)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INCOMPLETE)
-
-
-def _first(error: BaseException) -> Any:
-    """The first error of ours inside nested groups, if they hold nothing that is not ours."""
-    from harness.errors import ProctorError
-
-    if isinstance(error, BaseExceptionGroup):
-        found = [_first(inner) for inner in error.exceptions]
-        return None if None in found else found[0]
-    return error if isinstance(error, ProctorError) else None
 
 
 def _fail(error: Any) -> NoReturn:
