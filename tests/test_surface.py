@@ -7,18 +7,25 @@ import tomllib
 from pathlib import Path
 from typing import get_args
 
+import anyio
 import pytest
 import typer
 
 from cells.cli import app
 from cells.cli.door import ExitCode
+from cells.rescore import rescore
+from cells.run import run
 from fences.policy import FencePolicy
+from fences.receipt import Receipt
 from harness import errors, values
 from harness.analysis import Analysis, Contrast, Ratio
+from harness.clock import SystemClock
 from harness.experiment import Experiment
 from harness.outcome import CellOutcome, Spend
 from harness.plugins import KINDS, load, table
+from harness.record import read_entries
 from tests.architecture import modules
+from tests.cells.houses import Quiet, fake_backend, fakes, frozen_run
 from tests.pages import ROOMS, ROOT, anchors, pages, without_blocks
 from tests.surface import (
     appended_kinds,
@@ -223,6 +230,35 @@ def test_every_field_of_an_outcome_is_documented():
     assert not_named(names, text) == set()
 
 
+def written_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
+    """The fields of each kind of entry that a whole run on fakes writes, its torn line and its rescoring included."""
+
+    async def play() -> Path:
+        with fakes(monkeypatch, fake_backend(folder)):
+            frozen = await frozen_run(folder)
+            await run(frozen.folder, watcher=Quiet())
+            with (frozen.folder / "record.jsonl").open("ab") as file:
+                file.write(b'{"at":')
+            await rescore(frozen.folder, clock=SystemClock(), keep=True, seen=lambda _row: None)
+        return frozen.folder
+
+    bodies: dict[str, set[str]] = {}
+    for entry in read_entries(anyio.run(play) / "record.jsonl"):
+        bodies.setdefault(entry.kind, set()).update(entry.body)
+        if entry.kind == "control.judged":
+            bodies[entry.kind].update(entry.body["rows"][0])
+    return bodies
+
+
+def test_every_field_of_an_entry_is_documented(tmp_path, monkeypatch):
+    """What a real run writes into the body of an entry stands in the section of its kind."""
+    bodies = written_bodies(tmp_path, monkeypatch)
+    assert set(bodies) == appended_kinds(ROOT) - {"fence.probed"}  # fakes have no fence
+    bodies["fence.probed"] = {"receipt", "receipt_digest", "rows", *Receipt.__dataclass_fields__}
+    for kind, names in bodies.items():
+        assert not_named(names, section(page("record.md"), f"`{kind}`")) == set(), kind
+
+
 def test_every_exit_code_is_documented():
     """With its figure and its name, and no other."""
     rows = re.findall(r"^\| (\d) \| `([A-Z_]+)` \|", page("exit-codes.md"), re.MULTILINE)
@@ -294,6 +330,17 @@ def test_a_wrong_all_is_found(tmp_path):
         "cells.a: left is public and not in __all__",
         "cells.b has no __all__: Offered",
     ]
+
+
+def test_the_first_screen_runs():
+    """The README starts with one sentence and the two commands that run on a fresh machine, and each is a target."""
+    first = pages()["README.md"].splitlines()[:24]
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    for target in ("quickstart", "test"):
+        assert any(line.startswith(f"make {target}") for line in first)
+        assert target in targets
+    assert any(line.startswith("proctor run") for line in first)
+    assert len(pages()["README.md"].splitlines()) < 60
 
 
 def link_faults(found: dict[str, str], root: Path) -> list[str]:
