@@ -9,6 +9,7 @@ workspace, which is killed from outside.)
 
 from __future__ import annotations
 
+import ctypes
 import types
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
@@ -20,9 +21,6 @@ import anyio
 from harness.clock import Clock
 
 __all__ = ["Enclosed", "run_enclosed"]
-
-_ABANDONED: list[Coroutine[Any, Any, Any]] = []
-"""Coroutines that ignored their end. They are kept, since collecting one would run its code once more."""
 
 
 @dataclass(kw_only=True)
@@ -115,4 +113,6 @@ def _leave(coroutine: Coroutine[Any, Any, Any]) -> None:
     with suppress(BaseException):
         coroutine.close()
     if coroutine.cr_frame is not None:  # type: ignore[attr-defined]  # it ignored GeneratorExit too
-        _ABANDONED.append(coroutine)
+        # Collecting it would run its code once more, outside every event loop, where a loop that catches everything never
+        # gives up control: the interpreter could not end. One reference that nobody holds keeps it from being collected.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(coroutine))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -87,6 +89,32 @@ async def test_swallowing_every_exception_ends_after_the_grace() -> None:
     after = turns
     await anyio.sleep(0.05)
     assert turns == after
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_interpreter_ends_after_an_abandoned_body(backend: str) -> None:
+    """What was left standing is not run once more when its process ends, where nothing could stop it."""
+    code = """
+import sys
+import anyio
+from harness.clock import SystemClock
+from harness.enclosure import run_enclosed
+
+async def body(inside):
+    while True:
+        try:
+            inside.scope.cancel()
+            await anyio.sleep(0.001)
+        except BaseException:
+            pass
+
+async def main():
+    print((await run_enclosed(body, clock=SystemClock(), grace_s=0.05)).abandoned)
+
+anyio.run(main, backend=sys.argv[1])
+"""
+    done = subprocess.run([sys.executable, "-c", code, backend], capture_output=True, text=True, check=True, timeout=15)
+    assert done.stdout.strip() == "True"
 
 
 async def test_a_cancellation_from_outside_is_passed_on() -> None:
