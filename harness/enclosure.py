@@ -113,6 +113,6 @@ def _leave(coroutine: Coroutine[Any, Any, Any]) -> None:
     with suppress(BaseException):
         coroutine.close()
     if coroutine.cr_frame is not None:  # type: ignore[attr-defined]  # it ignored GeneratorExit too
-        # Collecting it would run its code once more, outside every event loop, where a loop that catches everything never
-        # gives up control: the interpreter could not end. One reference that nobody holds keeps it from being collected.
+        # Collecting it would run its code once more, outside every event loop, where a loop that catches everything
+        # never gives up control: the interpreter could not end. A reference that nobody holds keeps it for good.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(coroutine))
