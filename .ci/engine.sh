@@ -29,7 +29,8 @@ start() {
     fi
     # shellcheck disable=SC2153 # the user's variable
     [ -z "${DOCKER_HOST:-}" ] || fail "DOCKER_HOST is $DOCKER_HOST, and no engine answers there: start it, or unset DOCKER_HOST"
-    have dockerd && have iptables || need "container engine" docker.io iptables || exit 1
+    # An engine lists a container's processes by `ps`, which a minimal Debian has not.
+    have dockerd && have iptables && have ps || need "container engine" docker.io iptables procps || exit 1
     may_be_root || fail "no container engine answers, and starting one needs root: sudo systemctl start docker"
     if [ -d /run/systemd/system ]; then
         as_root systemctl start docker

@@ -19,7 +19,7 @@ part() {
     printf '%6s s  %-7s %s\n' "$took" "$word" "$title" >>"$SUMMARY"
 }
 
-fast_tests() { COVERAGE_FILE=$BUILD/coverage "$BIN/coverage" run -m pytest -q --junitxml="$BUILD/fast.xml"; }
+fast_tests() { COVERAGE_FILE=$BUILD/coverage "$BIN/coverage" run -m pytest -q --durations=5 --junitxml="$BUILD/fast.xml"; }
 
 coverage_figure() {
     COVERAGE_FILE=$BUILD/coverage "$BIN/coverage" report >"$BUILD/coverage.txt"
@@ -44,7 +44,7 @@ live_tests() {
     extras=$(live_extras)
     say "   tests of EvalPlus's own files: ${extras:-left out, HUMANEVAL_OVERRIDE_PATH and MBPP_OVERRIDE_PATH are not set}"
     # shellcheck disable=SC2086 # a list of words
-    "$BIN/pytest" -q --live-only $extras --junitxml="$BUILD/live.xml" || live_status=$?
+    "$BIN/pytest" -q --live-only $extras --durations=10 --junitxml="$BUILD/live.xml" || live_status=$?
     # A green run that left tests out is no green run.
     "$BIN/python" .ci/live_ran.py "$BUILD/live.xml" || live_status=1
     return "$live_status"

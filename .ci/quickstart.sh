@@ -11,6 +11,7 @@ system_packages() {
     wanted=""
     if .ci/engine.sh answers; then
         say "   workspaces: the container engine that answers"
+        have ps || wanted="procps" # an engine lists a container's processes by it
     else
         say "   workspaces: no container engine answers, so the embedded one (bubblewrap)"
         have bwrap || wanted="bubblewrap"
