@@ -15,8 +15,8 @@ have "$PYTHON" || fail "there is no $PYTHON: install Python 3.11 or later (Debia
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$PYTHON" --version) is too old: Proctor needs Python 3.11 or later; name one by PYTHON=/path/to/python3"
 
-# What was installed is a function of these bytes; `dev` holds everything that `run` does.
-wanted=$(cat pyproject.toml .ci/venv.sh | sha256sum | cut -d' ' -f1)
+# What was installed is a function of these bytes and of the place; `dev` holds everything that `run` does.
+wanted=$({ pwd && cat pyproject.toml .ci/venv.sh; } | sha256sum | cut -d' ' -f1)
 is_done() { [ "$(cat "$VENV/proctor-$1" 2>/dev/null)" = "$wanted" ] && "$VENV/bin/python" -c '' 2>/dev/null; }
 if is_done "${1:-run}" || is_done dev; then exit 0; fi
 
@@ -30,8 +30,8 @@ if ! has_pip && ! "$PYTHON" -c 'import ensurepip' 2>/dev/null; then missing="$mi
 if [ -n "$missing" ]; then need "system packages" $missing || true; fi # what is still missing is named below
 
 make_venv() {
-    # A folder from a Python that is gone, or whose tree was moved, can't be mended.
-    "$VENV/bin/python" -c '' 2>/dev/null && has_pip && return 0
+    # An environment whose Python is gone, or whose tree was moved since, can't be mended.
+    [ "$(cat "$VENV/proctor-place" 2>/dev/null || pwd)" = "$(pwd)" ] && has_pip && return 0
     rm -rf "$VENV"
     if "$PYTHON" -c 'import ensurepip' 2>/dev/null; then
         "$PYTHON" -m venv "$VENV"
@@ -53,4 +53,5 @@ install_it() {
 step "Proctor and what it needs (half a minute to a few, once)" install_it
 "$VENV/bin/python" -c 'import xllamacpp' 2>"$BUILD/xllamacpp.log" ||
     say "   the embedded model's engine does not load: $(tail -n 1 "$BUILD/xllamacpp.log"); a model server still works"
+pwd >"$VENV/proctor-place"
 echo "$wanted" >"$VENV/proctor-${1:-run}"
