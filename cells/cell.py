@@ -126,8 +126,11 @@ async def _take_exhibit(workspace: Workspace, tried: _Try) -> None:
     tried.room["dropped_count"] = len(tried.exhibit.dropped)
 
 
-async def judge(house: House, cell: CellKey, exhibit: Exhibit) -> Verdict:
-    """The referee's verdict on an exhibit, in a workspace of its own. Raises `Blamed` when it could not work."""
+async def judge(house: House, cell: CellKey, exhibit: Exhibit, *, by_suite: str | None = None) -> Verdict:
+    """
+    The referee's verdict on an exhibit, in a workspace of its own. Raises `Blamed` when it could not work, and when what
+    it said is no verdict on this exhibit by its own class table (and by the suite `by_suite`, where that is given).
+    """
     task = house.parts.tasks[f"{cell.benchmark}/{cell.task}"]
     try:
         verdict = await house.parts.referee.judge(exhibit, task.open, task.sealed, house.referee_room)
@@ -141,6 +144,8 @@ async def judge(house: House, cell: CellKey, exhibit: Exhibit) -> Verdict:
             f"the referee said {verdict.reading!r} ({verdict.standing}): its class table has "
             f"{known.get(verdict.reading, 'no such reading')!r}"
         )
+    if by_suite is not None and verdict.evidence.suite != by_suite:
+        raise RefereeError(f"the verdict is by suite {verdict.evidence.suite}: the registration has {by_suite}")
     if verdict.evidence.code != exhibit.digest:
         raise RefereeError(f"the verdict is on code {verdict.evidence.code}: the exhibit is {exhibit.digest}")
     return verdict
@@ -150,7 +155,8 @@ async def _referee_part(house: House, cell: CellKey, tried: _Try) -> None:
     """Judge what the seat left. A referee that fails makes a declared end VOID; a HALT stays what it is without it."""
     assert tried.exhibit is not None
     try:
-        tried.verdict = await judge(house, cell, tried.exhibit)
+        pinned = house.registration.pins[f"suite {cell.benchmark}/{cell.task}"]["digest"]
+        tried.verdict = await judge(house, cell, tried.exhibit, by_suite=pinned)
     except Exception as error:  # noqa: BLE001 - as above
         void = _void(error, cell)
         if isinstance(tried.end, Halt):

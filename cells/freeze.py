@@ -19,7 +19,7 @@ from harness.canonical import digest_bytes, digest_json
 from harness.casebook import keep_task
 from harness.clock import Clock, now_text
 from harness.code import code_digest, proctor_version
-from harness.errors import ExperimentError, ImageError, ProctorError, UsageError, WorkspaceError
+from harness.errors import ExperimentError, ImageError, PluginError, ProctorError, UsageError, WorkspaceError
 from harness.experiment import Experiment, ModelEntry, load_experiment
 from harness.messages import ModelIdentity
 from harness.registration import Registration, drift, load_registration, refuse_drift, save_registration
@@ -263,8 +263,16 @@ def _case_pins(parts: Parts) -> dict[str, Any]:
     nowhere = _NoStore()
     for key, task in parts.tasks.items():
         pins[f"task {key}"] = asdict(keep_task(nowhere, task))
-        pins[f"suite {key}"] = digest_json(dict(parts.referee.suite(task.sealed)))
+        pins[f"suite {key}"] = _suite_pin(key, dict(parts.referee.suite(task.sealed)))
     return pins
+
+
+def _suite_pin(key: str, suite: Mapping[str, Any]) -> dict[str, str]:
+    """The digest that verdicts name as their suite, and one over all that the referee says of it."""
+    named = suite.get("digest")
+    if not isinstance(named, str) or not named:
+        raise PluginError(f"the referee's suite of {key} has digest {named!r}: expected the text that verdicts carry")
+    return {"digest": named, "sha256": digest_json(suite)}
 
 
 class _NoStore(BlobStore):

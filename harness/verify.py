@@ -39,7 +39,7 @@ def verify_chain(path: Path, *, genesis: str, witness: Head | None = None) -> tu
     """
     Check every line of the record at `path`, and its end against `witness`, a head kept outside.
 
-    Returns the reading and the entries that name files (outcomes and their like), so that memory grows with those
+    Returns the reading and the entries that name files (the outcomes), so that memory grows with those
     alone. Stops at the first line that does not verify: what follows it hangs on nothing. O(bytes).
     """
     reading, named = ChainReading(), list[Entry]()
@@ -60,7 +60,7 @@ def verify_chain(path: Path, *, genesis: str, witness: Head | None = None) -> tu
             reading.closed = entry.kind == "session.closed"
             if witness is not None and entry.seq == witness.seq:
                 at_witness = entry.sha256
-            if entry.kind in {"cell.ended", "cell.rescored"}:
+            if entry.kind == "cell.ended":
                 named.append(entry)
     _judge_end(reading, witness, at_witness)
     return reading, named

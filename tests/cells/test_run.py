@@ -16,7 +16,7 @@ from harness.errors import BusyError, DriftError, IntegrityError, ModelServerErr
 from harness.messages import Completion, Request
 from harness.models.scripted import ScriptedProvider
 from harness.record import Record, read_entries
-from harness.values import Declared, Halt, Usage, Void
+from harness.values import Halt, Usage, Void
 from tests.cells.houses import Quiet, fake_backend, fakes, frozen_run, outcomes
 
 pytestmark = pytest.mark.anyio
@@ -259,7 +259,7 @@ async def test_a_control_that_does_not_hold_withdraws_its_task_from_all_arms(
         assert classes == {("Fake/0", "PASS"), ("Fake/1", "REFUSED"), ("Fake/2", "PASS")}
 
 
-async def test_a_verdict_outside_the_class_table_or_on_other_code_is_void(
+async def test_a_verdict_outside_the_class_table_on_other_code_or_by_another_suite_is_void(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An unknown token is a refusal, and a verdict on another tree than the exhibit is none."""
@@ -279,6 +279,8 @@ async def test_a_verdict_outside_the_class_table_or_on_other_code_is_void(
                 return replace(verdict, reading="SPLENDID")
             if task.name == "Fake/1":
                 return replace(verdict, evidence=replace(verdict.evidence, code="0" * 64))
+            if task.name == "Fake/2":
+                return replace(verdict, evidence=replace(verdict.evidence, suite="0" * 64))
             return verdict
 
         def reference(self, sealed):  # type: ignore[no-untyped-def]
@@ -291,10 +293,10 @@ async def test_a_verdict_outside_the_class_table_or_on_other_code_is_void(
         frozen = await frozen_run(tmp_path, retries=0)
         assert await run(frozen.folder, watcher=Quiet()) == "incomplete"
         ends = {(outcome.cell.task, outcome.outcome_class): outcome.end for outcome in outcomes(frozen.folder)}
-        assert set(ends) == {("Fake/0", "VOID"), ("Fake/1", "VOID"), ("Fake/2", "PASS")}
+        assert set(ends) == {(f"Fake/{number}", "VOID") for number in range(3)}
         assert "no such reading" in getattr(ends["Fake/0", "VOID"], "detail", "")
         assert "the exhibit is" in getattr(ends["Fake/1", "VOID"], "detail", "")
-        assert isinstance(ends["Fake/2", "PASS"], Declared)
+        assert "the registration has" in getattr(ends["Fake/2", "VOID"], "detail", "")
 
 
 async def test_two_runs_can_not_write_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
