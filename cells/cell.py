@@ -128,8 +128,10 @@ async def _take_exhibit(workspace: Workspace, tried: _Try) -> None:
 
 async def judge(house: House, cell: CellKey, exhibit: Exhibit, *, by_suite: str | None = None) -> Verdict:
     """
-    The referee's verdict on an exhibit, in a workspace of its own. Raises `Blamed` when it could not work, and when what
-    it said is no verdict on this exhibit by its own class table (and by the suite `by_suite`, where that is given).
+    The referee's verdict on an exhibit, in a workspace of its own.
+
+    Raises `Blamed` when it could not work, and when what it said is no verdict on this exhibit by its own class table
+    (and by the suite `by_suite`, where that is given).
     """
     task = house.parts.tasks[f"{cell.benchmark}/{cell.task}"]
     try:
