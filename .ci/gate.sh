@@ -19,11 +19,12 @@ part() {
     printf '%6s s  %-7s %s\n' "$took" "$word" "$title" >>"$SUMMARY"
 }
 
-fast_tests() { COVERAGE_FILE=$BUILD/coverage "$BIN/coverage" run -m pytest -q --durations=5 --junitxml="$BUILD/fast.xml"; }
+fast_tests() { COVERAGE_FILE=$BUILD/.coverage "$BIN/coverage" run -m pytest -q --durations=5 --junitxml="$BUILD/fast.xml"; }
 
 coverage_figure() {
-    COVERAGE_FILE=$BUILD/coverage "$BIN/coverage" report >"$BUILD/coverage.txt"
-    say "   coverage of the fast tests (lines and branches): $(tail -n 1 "$BUILD/coverage.txt" | tr -s ' ')"
+    COVERAGE_FILE=$BUILD/.coverage "$BIN/coverage" report >"$BUILD/missed-lines.txt"
+    figure=$(COVERAGE_FILE=$BUILD/.coverage "$BIN/coverage" report --format=total --precision=1)
+    say "   coverage of the fast tests, lines and branches: $figure % (missed lines: $BUILD/missed-lines.txt)"
 }
 
 live_needs() {

@@ -20,7 +20,7 @@ def faults(report: Path) -> list[str]:
     try:
         cases = list(ET.parse(report).iter("testcase"))  # noqa: S314  # our own pytest wrote it a moment ago
     except FileNotFoundError:
-        return [f"there is no {report}: the live tests never ran"]
+        return [f"there is no {report}: the live tests never ran, or not to their end"]
     except ET.ParseError as error:
         return [f"{report} is not whole ({error}): the live tests were cut short"]
     found = [f"skipped: {_name(case)}" for case in cases if case.find("skipped") is not None]
