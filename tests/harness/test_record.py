@@ -41,7 +41,7 @@ def test_a_line_is_canonical_json_that_decodes_to_what_was_encoded(body: object,
 
 
 @given(data=st.data(), body=json_values)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_flipped_bit_anywhere_in_a_line_is_found(data: st.DataObject, body: object) -> None:
     """No single bit of a line may change without its reader noticing."""
     line, _ = encode_line(seq=3, at="now", kind="cell.ended", body=body, prev=GENESIS)
@@ -196,7 +196,7 @@ class RecordMachine(RuleBasedStateMachine):
 
 
 TestRecordMachine = RecordMachine.TestCase
-TestRecordMachine.settings = settings(max_examples=30, stateful_step_count=12, deadline=None)
+TestRecordMachine.settings = settings(max_examples=15, stateful_step_count=10, deadline=None)
 
 
 def test_digest_is_over_the_line_without_its_digest(tmp_path: Path) -> None:

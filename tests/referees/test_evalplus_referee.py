@@ -23,7 +23,7 @@ from referees.evalplus_suite import load_suite, prelude_of
 from tests.referees.local_room import LocalRoom, LocalRooms
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "tasks.jsonl"
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(60)]
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,8 @@ from referees import evalplus_zygote as zygote
 from referees.evalplus_confine import MACHINES, filter_program
 from tests.referees.test_evalplus_values import few, values
 
+pytestmark = pytest.mark.live
+
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:

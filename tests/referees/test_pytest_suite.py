@@ -17,6 +17,8 @@ from referees.pytest_report import read_report
 from referees.pytest_suite import PytestReferee
 from tests.referees.folder_room import folder_rooms
 
+pytestmark = pytest.mark.live
+
 SUITE = """\
 import pytest
 from solution import Box, Empty, double
