@@ -24,9 +24,9 @@ MODEL = '[models.options]\nreplies = ["```python\\ndef task_1(x):\\n    return x
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
     """The driver, as a person starts it."""
-    log = (folder / "driver.log").open("ab")
     command = [sys.executable, "-c", "from cells.cli import main; main()", "run", str(folder / "experiment.toml")]
-    return subprocess.Popen([*command, "--runs", str(folder / "runs")], stdout=log, stderr=log)
+    with (folder / "driver.log").open("ab") as log:
+        return subprocess.Popen([*command, "--runs", str(folder / "runs")], stdout=log, stderr=log)
 
 
 def kinds(folder: Path) -> list[str]:
