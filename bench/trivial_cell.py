@@ -3,6 +3,9 @@ What our walls cost: a whole cell of ours against the least that docker-py can d
 
     python bench/trivial_cell.py [--n 10]
 
+"ours" is a workspace and one program in it, "ours, collect" takes out what is left too, and "played" is a whole cell of
+a run: null seat, null referee, transcript, the fence's facts looked at, the record's two lines on the disk.
+
 Prints medians and minimums in milliseconds and the ratio of the medians. Ends with status 1 when a cell of ours takes
 over 1.5 times as long; 1.3 is what it should stay below.
 """
@@ -12,13 +15,26 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import anyio
 import docker
+from memory import EXPERIMENT, task
 
+from cells.cell import play
+from cells.freeze import freeze
+from cells.house import House, open_models
+from harness.canonical import canonical_bytes
+from harness.clock import SystemClock
+from harness.outcome import outcome_to_json
+from harness.record import Record
 from harness.tree import TreeCaps
+from harness.values import CellKey
 from harness.walls import Walls
 from harness.workspaces.docker import DockerBackend
 from harness.workspaces.docker_images import engine_image
@@ -48,15 +64,40 @@ async def our_cell(backend: DockerBackend, image: str, *, with_collect: bool) ->
             await collect(room, TreeCaps())
 
 
+async def played_cell(house: House, record: Record, cells: Iterator[CellKey]) -> None:
+    """A cell as a run plays it, from its first line in the record to its outcome there."""
+    cell = next(cells)
+    record.append("cell.started", {"cell": asdict(cell), "attempt": 1})
+    outcome = await play(house, cell, 1)
+    assert outcome.outcome_class == "FAIL", outcome  # the null referee's word on an empty exhibit
+    record.append("cell.ended", outcome_to_json(outcome))
+
+
 async def measure(n: int) -> dict[str, list[float]]:
     """Seconds of each kind of cell, `n` of each, taken in turn so that a busy moment hits all of them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch) / "experiment.toml"
+        (source.parent / "tasks.jsonl").write_bytes(canonical_bytes(task(0)) + b"\n")
+        null = EXPERIMENT.format(replicates=n + 1, backend="docker").replace("steps", "#")
+        source.write_text("\n".join(line for line in null.splitlines() if not line.startswith("options = { #")))
+        frozen = await freeze(source, Path(scratch) / "runs", clock=SystemClock())
+        house = House.of(frozen, clock=SystemClock())
+        digest = frozen.registration.digest
+        with Record(frozen.folder, registration_digest=digest) as record:
+            async with open_models(house):
+                return await _measure(n, house, record)
+
+
+async def _measure(n: int, house: House, record: Record) -> dict[str, list[float]]:
     backend = DockerBackend()
     found = await engine_image(backend._engine, ImageStore(), DEFAULT_IMAGE)  # noqa: SLF001 - the bare cell's own image
     api = docker.APIClient(version="auto")
+    cells: Any = iter(house.registration.cells)
     kinds: dict[str, Callable[[], Awaitable[None]]] = {
         "bare docker-py": lambda: anyio.to_thread.run_sync(bare_cell, api, found.id),
         "ours": lambda: our_cell(backend, DEFAULT_IMAGE, with_collect=False),
         "ours, collect": lambda: our_cell(backend, DEFAULT_IMAGE, with_collect=True),
+        "played": lambda: played_cell(house, record, cells),
     }
     taken: dict[str, list[float]] = {kind: [] for kind in kinds}
     for turn in range(n + 1):
