@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import anyio
 
 from cells.plan import Progress
+from harness.canonical import plain
 from harness.record import Entry, Record, read_entries
 
 __all__ = ["Journal", "Watcher"]
@@ -34,7 +35,11 @@ class Journal:
         self._lock = anyio.Lock()
 
     async def add(self, kind: str, body: Any) -> Entry:
-        """Append an entry; it is on the disk when this returns. The disk is waited for outside the event loop."""
+        """
+        Append an entry; it is on the disk when this returns. The disk is waited for outside the event loop. Texts come
+        from seats, servers and candidates: one that JSON can't hold is kept with its stray characters escaped.
+        """
+        body = plain(body)
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 entry = await anyio.to_thread.run_sync(self.record.append, kind, body)

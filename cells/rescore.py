@@ -13,6 +13,7 @@ from cells.cell import judge
 from cells.freeze import reopen_for_judging
 from cells.house import House
 from cells.plan import Progress
+from harness.canonical import plain
 from harness.clock import Clock
 from harness.errors import Blamed
 from harness.outcome import CellOutcome
@@ -63,7 +64,7 @@ async def rescore(
     found = [rows[index] for index in sorted(rows)]
     if keep:
         with Record(folder, registration_digest=frozen.registration.digest, clock=clock) as record:
-            record.append("run.rescored", summary(found, changed))
+            record.append("run.rescored", plain(summary(found, changed)))
     return found, changed
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from cells.figures import printable
 from cells.plan import Progress
 from harness.clock import Clock, SystemClock
 from harness.outcome import CellOutcome, outcome_from_json
@@ -151,7 +152,7 @@ class PlainWatcher(QuietWatcher):
     def note(self, text: str) -> None:
         """Print a line."""
         super().note(text)
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{printable(text)}\n")
         sys.stderr.flush()
 
     def ended(self, outcome: CellOutcome) -> None:
@@ -180,11 +181,11 @@ class LiveWatcher(QuietWatcher):
     def note(self, text: str) -> None:
         """Print a line above the table."""
         super().note(text)
-        self._console.print(text, highlight=False, markup=False)
+        self._console.print(printable(text), highlight=False, markup=False)
 
     def ended(self, outcome: CellOutcome) -> None:
         """Print what became of a try above the table."""
-        self._console.print(outcome_line(outcome, self.now()), highlight=False, markup=False)
+        self._console.print(printable(outcome_line(outcome, self.now())), highlight=False, markup=False)
 
     def __rich__(self) -> RenderableType:
         """The table."""

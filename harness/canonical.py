@@ -8,11 +8,12 @@ Canonicalization Scheme), so that another program in another language gets the s
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import rfc8785
 
-__all__ = ["Json", "canonical_bytes", "digest_bytes", "digest_json"]
+__all__ = ["Json", "canonical_bytes", "digest_bytes", "digest_json", "plain"]
 
 Json: TypeAlias = Any
 """Something that JSON can say: str, int, float, bool, None, and lists and string-keyed dicts of them."""
@@ -39,3 +40,17 @@ def digest_bytes(data: bytes) -> str:
 def digest_json(value: Json) -> str:
     """The SHA-256 of the canonical bytes of `value`."""
     return digest_bytes(canonical_bytes(value))
+
+
+def plain(value: Json) -> Json:
+    """
+    `value` with tuples as lists, mappings as dicts, and lone surrogates written out as escapes: what a hostile text may
+    hold and JSON may not. Numbers are left alone, so NaN and infinities are still refused.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value

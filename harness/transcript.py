@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.canonical import canonical_bytes, digest_bytes
+from harness.canonical import canonical_bytes, digest_bytes, plain
 from harness.clock import Clock, SystemClock, now_text
 from harness.errors import IntegrityError
 
@@ -48,7 +48,7 @@ class Transcript:
 
     def add(self, event: str, **data: Any) -> None:
         """Write one event. Text that is no valid Unicode is kept with its stray bytes escaped."""
-        line = {"n": self._count, "at": now_text(self._clock), "event": event, **_plain(data)}
+        line = {"n": self._count, "at": now_text(self._clock), "event": event, **plain(data)}
         self._file.write(canonical_bytes(line) + b"\n")
         self._file.flush()
         self._count += 1
@@ -56,17 +56,6 @@ class Transcript:
     def digest(self) -> str:
         """SHA-256 of all that was written so far."""
         return digest_bytes(self.path.read_bytes())
-
-
-def _plain(value: Any) -> Any:
-    """`value` with tuples as lists, mappings as dicts, and lone surrogates escaped."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, Mapping):
-        return {str(_plain(key)): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
 
 
 def read_transcript(path: Path) -> Iterator[dict[str, Any]]:

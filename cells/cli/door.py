@@ -47,6 +47,11 @@ def guarded(command: Callable[[], Any]) -> None:
         sys.exit(ExitCode.INCOMPLETE)
 
 
+def _printable(line: str) -> str:
+    """A line with whatever does not print written as its escape, and its indentation kept."""
+    return "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode("ascii") for ch in line)
+
+
 def _fail(error: Any) -> NoReturn:
     from harness.errors import Blamed, GateRefused, IntegrityError, StorageError
 
@@ -61,7 +66,9 @@ def _fail(error: Any) -> NoReturn:
             label, code = "stopped", ExitCode.INCOMPLETE
         case _:
             label, code = "error", ExitCode.USAGE
-    sys.stderr.write(f"proctor: {label}: {error}\n")
+    # Messages quote what others wrote: nothing in them may do anything to a terminal.
+    text = "\n".join(_printable(line) for line in str(error).split("\n"))
+    sys.stderr.write(f"proctor: {label}: {text}\n")
     sys.exit(code)
 
 

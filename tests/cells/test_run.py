@@ -56,7 +56,7 @@ async def test_a_dead_model_server_voids_and_a_resume_plays_exactly_what_is_left
 
     def answer(request: Request) -> Completion:
         if down and "task_1" in request.messages[-1].content:
-            raise ModelServerError("connection refused")
+            raise ModelServerError("connection refused \ud800\x00")
         return answering()
 
     with fakes(monkeypatch, fake_backend(tmp_path), models_scripted=lambda: ScriptedProvider(answer)):
