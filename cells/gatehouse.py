@@ -7,7 +7,7 @@ from cells.journal import Journal
 from fences.gate import gate
 from fences.receipt import registered_probes, take_receipt
 from fences.rendering import check_requires
-from fences.rows import ProbeRow, rows_to_json
+from fences.rows import ProbeRow, row_line, rows_to_json
 from fences.table import probe_all
 from harness.errors import FenceError, GateRefused
 
@@ -21,7 +21,7 @@ async def pass_the_gate(house: House, journal: Journal) -> None:
     receipt = await take_receipt(parts.backend, parts.policy, image)
 
     def show(row: ProbeRow) -> None:
-        journal.watcher.note(f"probe {row.probe}: {row.finding_up} up, {row.finding_down or 'not measured'} down")
+        journal.watcher.note(row_line(row))
 
     try:
         rows = await probe_all(

@@ -36,7 +36,7 @@ async def _prepare_image(experiment: Experiment, say: Say) -> None:
             await backend.engine()
         except Blamed as error:
             reasons.append(f"{name}: {error}")
-            say(f"workspace {name} can't be used here: {error}")
+            say(f"workspace {name}: not used ({error})")
             continue
         try:
             digest = await backend.image_digest(image)

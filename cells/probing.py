@@ -12,7 +12,7 @@ from fences.policy import FencePolicy
 from fences.receipt import Receipt, registered_probes, take_receipt
 from fences.rendering import check_requires, render
 from fences.replay import compare_rows
-from fences.rows import ProbeRow, rows_from_json
+from fences.rows import ProbeRow, row_line, rows_from_json
 from fences.table import probe_all
 from harness import plugins
 from harness.clock import fresh_token
@@ -79,7 +79,7 @@ async def take_table(what: Probing, *, say: Say) -> tuple[tuple[ProbeRow, ...], 
     receipt = await take_receipt(what.backend, what.policy, what.image)
 
     def show(row: ProbeRow) -> None:
-        say(f"probe {row.probe}: {row.finding_up} up, {row.finding_down or 'not measured'} down")
+        say(row_line(row))
 
     rows = await probe_all(what.backend, what.policy, what.image, run=f"probe-{fresh_token(6)}", progress=show)
     names = [probe.name for probe in registered_probes()]

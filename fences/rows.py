@@ -13,7 +13,7 @@ from harness.views import Finding
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["ABILITY", "RUNNING", "ProbeRow", "judged", "rows_from_json", "rows_to_json", "why_not"]
+__all__ = ["ABILITY", "RUNNING", "ProbeRow", "judged", "row_line", "rows_from_json", "rows_to_json", "why_not"]
 
 ABILITY = "must-work-"
 """How the rows of a policy's `must_work` are named: `must-work-read-task`."""
@@ -109,6 +109,19 @@ def why_not(row: ProbeRow) -> str:
         f"{row.probe}: with {row.weakening} it was {row.finding_down} ({row.evidence_down}): expected SERVED, since a "
         "probe that can't be seen to succeed can't vouch"
     )
+
+
+def row_line(row: ProbeRow) -> str:
+    """A row as a person reads it while the table is taken, in the words of its kind."""
+    match row.kind:
+        case "breach":
+            down = row.finding_down or "not measured"
+            return f"probe {row.probe}: {row.finding_up} with the fence up, {down} with it down"
+        case "ability":
+            return f"{row.probe}: {'works' if row.holds else f'DOES NOT WORK: {row.evidence_up}'}"
+        case "running":
+            word = "the engine does not say" if row.holds is None else "as asked for" if row.holds else row.evidence_up
+            return f"{row.probe}: {word}"
 
 
 def rows_to_json(rows: Iterable[ProbeRow]) -> list[dict[str, Any]]:

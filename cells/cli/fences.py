@@ -86,13 +86,16 @@ def _print_rows(rows: tuple[ProbeRow, ...], what: Probing) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from fences.rows import row_line
+
     table = Table(title=f"probes on {what.backend.name}, policy {what.policy.digest[:12]}", title_justify="left")
     for column in ("probe", "language", "fence up", "fence down", "weakening", "holds", "ms"):
         table.add_column(column, justify="right" if column == "ms" else "left", overflow="fold")
     for row in rows:
         holds = "not measured" if row.holds is None else "yes" if row.holds else "NO"
-        up = f"{row.finding_up}: {row.evidence_up}"[:48]
-        table.add_row(row.probe, row.language, up, str(row.finding_down or "-"), row.weakening, holds, f"{row.ms:.0f}")
+        up = f"{row.finding_up}: {row.evidence_up}"[:48] if row.kind == "breach" else row_line(row)
+        down = row.finding_down or ("not measured" if row.kind == "breach" else "-")
+        table.add_row(row.probe, row.language, up, str(down), row.weakening, holds, f"{row.ms:.0f}")
     Console(width=None if Console().is_terminal else 160).print(table)
 
 

@@ -87,6 +87,7 @@ def _need_debootstrap(progress: Progress) -> None:
     if shutil.which("apt-get", path=path) is None:
         raise ImageError("debootstrap is not installed and there is no apt-get: install debootstrap, then try again")
     progress("installing debootstrap")
+    _run(["apt-get", "update", "-q"], progress)  # a fresh machine has no lists, and old ones name what is gone
     _run(["apt-get", "install", "-y", "--no-install-recommends", "debootstrap"], progress)
 
 

@@ -11,7 +11,7 @@ from fences.gate import gate, refusals
 from fences.policy import FencePolicy
 from fences.receipt import Receipt, probes_digest, registered_probes, take_receipt
 from fences.replay import compare_rows
-from fences.rows import ProbeRow, rows_from_json, rows_to_json
+from fences.rows import ProbeRow, row_line, rows_from_json, rows_to_json
 from harness import plugins
 from harness.canonical import canonical_bytes
 from harness.errors import GateRefused, PluginError
@@ -220,3 +220,31 @@ async def test_a_receipt_is_taken_of_what_is_there():
     assert receipt.differences(receipt) == ()
     other = await take_receipt(FakeBackend(), POLICY, "img2")
     assert [item.split(":")[0] for item in receipt.differences(other)] == ["image"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "up", "down", "line"),
+    [
+        ("breach", Finding.DENIED, Finding.SERVED, "probe p: DENIED with the fence up, SERVED with it down"),
+        ("breach", Finding.DENIED, None, "probe p: DENIED with the fence up, not measured with it down"),
+        ("ability", Finding.SERVED, None, "p: works"),
+        ("ability", Finding.DENIED, None, "p: DOES NOT WORK: why"),
+        ("running", Finding.SERVED, None, "p: as asked for"),
+        ("running", Finding.DENIED, None, "p: why"),
+        ("running", Finding.INCONCLUSIVE, None, "p: the engine does not say"),
+    ],
+)
+def test_a_row_is_told_in_the_words_of_its_kind(kind, up, down, line):
+    """A fact that is as asked for is no breach that was served."""
+    expected = (Finding.DENIED,) if kind == "breach" else (Finding.SERVED,)
+    row = ProbeRow.of(
+        probe="p",
+        language="shell",
+        kind=kind,
+        expected=expected,
+        up=(up, "why"),
+        down=(down, "why"),
+        weakening="w",
+        ms=1.0,
+    )
+    assert row_line(row) == line
