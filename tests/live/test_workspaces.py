@@ -17,21 +17,30 @@ def _image() -> None:
     seat_image()
 
 
+class OnOneLoop:
+    """Backends whose own tests run on both loops need not run the whole suite twice."""
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """asyncio, which the command line uses."""
+        return "asyncio"
+
+
 class TestBubblewrap(WorkspaceConformance):
-    """The embedded sandbox over an image of the store."""
+    """The embedded sandbox over an image of the store, on both loops."""
 
     spec = "harness.workspaces.bubblewrap:BubblewrapBackend"
     image = "proctor-seat"
 
 
-class TestBubblewrapOverTheHost(WorkspaceConformance):
+class TestBubblewrapOverTheHost(OnOneLoop, WorkspaceConformance):
     """The embedded sandbox over this host's `/usr`."""
 
     spec = "harness.workspaces.bubblewrap:BubblewrapBackend"
     image = "host"
 
 
-class TestDocker(WorkspaceConformance):
+class TestDocker(OnOneLoop, WorkspaceConformance):
     """The container engine."""
 
     spec = "harness.workspaces.docker:DockerBackend"
