@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.blobs import BlobStore
+from harness.casebook import recall_tasks
 from harness.errors import IntegrityError
 from harness.record import Head
 from harness.registration import load_registration
@@ -77,6 +79,7 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
     try:
         registration = load_registration(folder)
         identity, genesis = registration.id, registration.digest
+        problems.extend(_missing_pins(BlobStore(folder / "blobs"), registration.pins))
     except IntegrityError as error:
         problems.append(Problem(where="registration.json", what=str(error)))
         identity, genesis = None, ""
@@ -99,6 +102,18 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
         problems=(*problems, *chain.problems, *bad),
         witness=said,
     )
+
+
+def _missing_pins(store: BlobStore, pins: Mapping[str, Any]) -> Iterator[Problem]:
+    """Whatever of the frozen tasks and arm texts is not in the run's blobs any more: nobody could judge again."""
+    for name, pin in pins.items():
+        try:
+            if name.startswith("task "):
+                recall_tasks(store, pins, [name.removeprefix("task ")])
+            elif name.startswith("arm "):
+                store.get(pin["sha256"])
+        except (IntegrityError, KeyError, TypeError, ValueError) as error:
+            yield Problem(where=f"registration, {name}", what=f"{error}")
 
 
 def _local_head(folder: Path, problems: list[Problem]) -> Head | None:

@@ -102,6 +102,23 @@ def test_verification_that_fails_ends_with_4(proctor: Any, finished: Path) -> No
     assert proctor("verify", finished, "--head", "nonsense").code == 2
 
 
+def test_a_frozen_task_or_arm_that_is_gone_is_found(proctor: Any, finished: Path) -> None:
+    """Without them nobody could judge again: each missing blob is named by its pin."""
+    pins = json.loads((finished / "registration.json").read_text("utf-8"))["pins"]
+    for name, digest in (
+        ("task tasks/Fake/1", pins["task tasks/Fake/1"]["sealed_blob"]),
+        ("arm P", pins["arm P"]["sha256"]),
+    ):
+        blob = finished / "blobs" / digest[:2] / digest[2:]
+        kept = blob.read_bytes()
+        blob.unlink()
+        found = proctor("verify", finished, "--json")
+        assert found.code == 4
+        assert [problem["where"] for problem in found.json["problems"]] == [f"registration, {name}"]
+        blob.write_bytes(kept)
+    assert proctor("verify", finished).code == 0
+
+
 def test_an_incomplete_run_ends_with_1(proctor: Any, finished: Path) -> None:
     """A script can tell that something is left."""
     path = finished / "record.jsonl"
