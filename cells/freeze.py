@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cells.backends import AUTO, usable_backend
 from cells.outlook import outlook
 from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
 from harness import plugins
@@ -19,7 +20,7 @@ from harness.canonical import digest_bytes, digest_json
 from harness.casebook import keep_task
 from harness.clock import Clock, now_text
 from harness.code import code_digest, proctor_version
-from harness.errors import ExperimentError, ImageError, PluginError, ProctorError, UsageError, WorkspaceError
+from harness.errors import PluginError, ProctorError, UsageError
 from harness.experiment import Experiment, ModelEntry, load_experiment
 from harness.messages import ModelIdentity
 from harness.registration import Registration, drift, load_registration, refuse_drift, save_registration
@@ -101,8 +102,8 @@ async def reopen_for_judging(folder: Path, *, clock: Clock) -> tuple[Frozen, lis
 async def settle_for_judging(path: Path, *, clock: Clock, say: Say) -> Frozen:
     """The parts of an experiment file for judging alone: a backend is chosen, no model is asked, nothing is written."""
     experiment = load_experiment(path)
-    if experiment.workspace.backend == "auto":
-        experiment = _replaced(experiment, await _first_backend(experiment.workspace.image, say), experiment.models)
+    if experiment.workspace.backend == AUTO:
+        experiment = _replaced(experiment, await _settled_backend(experiment.workspace.image, say), experiment.models)
     parts = assemble(experiment, SourceOrigin(path.parent))
     registration = await _register(parts, {}, source=str(path), clock=clock)
     return Frozen(registration=registration, parts=parts, identities={}, folder=path.parent)
@@ -124,7 +125,7 @@ def _origin(frozen: Registration, pinned: Experiment, folder: Path) -> tuple[Ori
 def _settled_as(experiment: Experiment, pinned: Experiment) -> Experiment:
     """Settle `auto` and `choices` as they were frozen, where the file still allows it."""
     backend, models = experiment.workspace.backend, []
-    if backend == "auto":
+    if backend == AUTO:
         backend = pinned.workspace.backend
     frozen = {entry.name: entry for entry in pinned.models}
     for entry in experiment.models:
@@ -145,8 +146,8 @@ def _replaced(experiment: Experiment, backend: str, models: Iterable[ModelEntry]
 async def settle(experiment: Experiment, *, say: Say) -> tuple[Experiment, dict[str, ModelIdentity]]:
     """Choose a backend for `auto`, and of each model's choices the first that answers; say what was chosen."""
     backend = experiment.workspace.backend
-    if backend == "auto":
-        backend = await _first_backend(experiment.workspace.image, say)
+    if backend == AUTO:
+        backend = await _settled_backend(experiment.workspace.image, say)
     models, identities = [], {}
     for entry in experiment.models:
         chosen, identities[entry.name] = await _first_model(entry, say)
@@ -154,19 +155,13 @@ async def settle(experiment: Experiment, *, say: Say) -> tuple[Experiment, dict[
     return _replaced(experiment, backend, models), identities
 
 
-async def _first_backend(image: str, say: Say) -> str:
-    reasons = []
-    for name in ("docker", "bubblewrap"):
-        backend = plugins.load("workspaces", name)()
-        try:
-            engine = await backend.engine()
-            await backend.image_digest(image)
-        except (WorkspaceError, ImageError) as error:
-            reasons.append(f"{name}: {error}")
-            continue
-        say(f"workspace: {name} (engine {engine.get('engine', 'unknown')}, kernel {engine.get('kernel', 'unknown')})")
-        return name
-    raise ExperimentError("no workspace backend can be used:\n  " + "\n  ".join(reasons))
+async def _settled_backend(image: str, say: Say) -> str:
+    """The backend that `auto` comes to here, said aloud."""
+    backend = await usable_backend(AUTO, image)
+    engine = await backend.engine()
+    facts = ", ".join(f"{key} {engine[key]}" for key in ("engine", "kernel") if key in engine)
+    say(f"workspace: {backend.name} ({facts or 'it says no more'})")
+    return backend.name
 
 
 async def _first_model(entry: ModelEntry, say: Say) -> tuple[ModelEntry, ModelIdentity]:

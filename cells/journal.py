@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import anyio
 
-from cells.plan import Progress
+from cells.plan import Progress, read_run
 from harness.canonical import plain
-from harness.record import Entry, Record, read_entries
+from harness.record import Entry, Record
 
 __all__ = ["Journal", "Watcher"]
 
@@ -30,7 +30,7 @@ class Journal:
 
     def __init__(self, record: Record, watcher: Watcher) -> None:
         self.record = record
-        self.progress = Progress.read(read_entries(record.path)) if record.path.exists() else Progress()
+        self.progress, _head = read_run(record.path.parent)
         self.watcher = watcher
         self._lock = anyio.Lock()
 

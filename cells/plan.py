@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from harness.outcome import CellOutcome, outcome_from_json
-from harness.record import Entry
+from harness.record import Head, read_entries
 from harness.registration import Registration
 from harness.values import CellKey
 
-__all__ = ["Progress", "remaining"]
+__all__ = ["Progress", "read_run", "remaining"]
 
 
 @dataclass
@@ -28,14 +29,6 @@ class Progress:
     controls: dict[str, dict[str, Any]] = field(default_factory=dict)
     sessions: int = 0
     closed: bool = False
-
-    @classmethod
-    def read(cls, entries: Iterable[Entry]) -> Progress:
-        """Fold a record's entries, in their order. O(entries)."""
-        progress = cls()
-        for entry in entries:
-            progress.add(entry.kind, entry.body)
-        return progress
 
     def add(self, kind: str, body: Any) -> None:
         """Fold one entry."""
@@ -68,6 +61,19 @@ class Progress:
         """The number of the next try of a cell, from 1."""
         done = max((outcome.attempt for outcome in self.tries.get(cell, ())), default=0)
         return max(done, self.started.get(cell, 0)) + 1
+
+
+def read_run(folder: Path) -> tuple[Progress, Head | None]:
+    """
+    What the record of a run folder says so far, and its head; empty and None before the first entry.
+
+    Raises `IntegrityError` when a line does not verify.
+    """
+    path, progress, head = folder / "record.jsonl", Progress(), None
+    for entry in read_entries(path) if path.exists() else ():
+        progress.add(entry.kind, entry.body)
+        head = Head(entry.seq, entry.sha256)
+    return progress, head
 
 
 def remaining(registration: Registration, progress: Progress) -> Sequence[CellKey]:

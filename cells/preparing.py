@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import anyio
 
+from cells.backends import candidates
 from harness import plugins
 from harness.errors import Blamed, ImageError, ProctorError, UsageError
 from harness.experiment import Experiment, ModelEntry
@@ -30,7 +31,7 @@ async def prepare(experiment: Experiment, *, say: Say) -> None:
 async def _prepare_image(experiment: Experiment, say: Say) -> None:
     image, wanted = experiment.workspace.image, experiment.workspace.backend
     reasons = []
-    for name in ("docker", "bubblewrap") if wanted == "auto" else (wanted,):
+    for name in candidates(wanted):
         backend = plugins.load("workspaces", name)()
         try:
             await backend.engine()

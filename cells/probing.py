@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cells.backends import AUTO, usable_backend
 from fences.gate import refusals
 from fences.policy import FencePolicy
 from fences.receipt import Receipt, registered_probes, take_receipt
@@ -14,9 +15,8 @@ from fences.rendering import check_requires, render
 from fences.replay import compare_rows
 from fences.rows import ProbeRow, row_line, rows_from_json
 from fences.table import probe_all
-from harness import plugins
 from harness.clock import fresh_token
-from harness.errors import GateRefused, ImageError, UsageError, WorkspaceError
+from harness.errors import GateRefused, UsageError
 from harness.experiment import Experiment, load_experiment
 from harness.ports import WorkspaceBackend
 from harness.record import Entry, read_entries
@@ -46,27 +46,13 @@ async def probing(experiment: Path | None, *, backend: str, image: str) -> Probi
         file = load_experiment(experiment)
         policy = _policy(file)
         image = file.workspace.image
-        backend = file.workspace.backend if backend == "auto" else backend
-    chosen = await _backend(backend, image)
+        backend = file.workspace.backend if backend == AUTO else backend
+    chosen = await usable_backend(backend, image)
     return Probing(policy=policy, fence=render(policy, image), backend=chosen, image=image)
 
 
 def _policy(experiment: Experiment) -> FencePolicy:
     return FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump())
-
-
-async def _backend(name: str, image: str) -> WorkspaceBackend:
-    reasons = []
-    for candidate in ("docker", "bubblewrap") if name == "auto" else (name,):
-        backend: WorkspaceBackend = plugins.load("workspaces", candidate)()
-        try:
-            await backend.engine()
-            await backend.image_digest(image)
-        except (WorkspaceError, ImageError) as error:
-            reasons.append(f"{candidate}: {error}")
-            continue
-        return backend
-    raise UsageError("no workspace backend can be used:\n  " + "\n  ".join(reasons))
 
 
 async def take_table(what: Probing, *, say: Say) -> tuple[tuple[ProbeRow, ...], tuple[str, ...], Receipt]:
@@ -93,7 +79,7 @@ async def replay_table(folder: Path, *, say: Say) -> dict[str, Any]:
     recorded = _recorded(folder)
     image = experiment.workspace.image
     policy = _policy(experiment)
-    backend = await _backend(experiment.workspace.backend, image)
+    backend = await usable_backend(experiment.workspace.backend, image)
     what = Probing(policy=policy, fence=render(policy, image), backend=backend, image=image)
     rows, _faults, receipt = await take_table(what, say=say)
     before = Receipt(**recorded.body["receipt"])

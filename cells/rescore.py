@@ -12,12 +12,12 @@ import anyio
 from cells.cell import judge
 from cells.freeze import reopen_for_judging
 from cells.house import House
-from cells.plan import Progress
+from cells.plan import read_run
 from harness.canonical import plain
 from harness.clock import Clock
 from harness.errors import Blamed
 from harness.outcome import CellOutcome
-from harness.record import Record, read_entries
+from harness.record import Record
 from harness.tree import Exhibit
 from harness.values import Verdict
 
@@ -48,7 +48,7 @@ async def rescore(
     frozen, changed = await reopen_for_judging(folder, clock=clock)
     house = House.of(frozen, clock=clock)
     await frozen.parts.backend.reap()
-    progress = Progress.read(read_entries(folder / "record.jsonl"))
+    progress, _head = read_run(folder)
     judged = [outcome for outcome in progress.outcomes() if (outcome.verdict or outcome.would_be) and outcome.exhibit]
     rows: dict[int, Rescored] = {}
     limiter = anyio.CapacityLimiter(house.parts.experiment.concurrency)

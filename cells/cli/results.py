@@ -28,18 +28,13 @@ def add_to(app: typer.Typer) -> None:
 
 def board_of(folder: Path) -> Scoreboard:
     """The scoreboard of a run's record as it is now."""
-    from cells.plan import Progress
+    from cells.plan import read_run
     from cells.readings import score as read
     from harness.analysis import Analysis
-    from harness.record import Head, read_entries
     from harness.registration import load_registration
 
     registration = load_registration(folder)
-    head, progress = None, Progress()
-    path = folder / "record.jsonl"
-    for entry in read_entries(path) if path.exists() else ():
-        head = Head(entry.seq, entry.sha256)
-        progress.add(entry.kind, entry.body)
+    progress, head = read_run(folder)
     return read(
         registration.cells,
         progress.outcomes(),
@@ -60,14 +55,12 @@ def show_board(board: Scoreboard) -> None:
 
 def write_report(folder: Path) -> Path:
     """Write `report.md` into the run folder and return its path."""
-    from cells.plan import Progress
+    from cells.plan import read_run
     from cells.report import markdown_report
-    from harness.record import read_entries
     from harness.registration import load_registration
 
     registration = load_registration(folder)
-    path = folder / "record.jsonl"
-    progress = Progress.read(read_entries(path)) if path.exists() else Progress()
+    progress, _head = read_run(folder)
     controls = [
         {"task": body["task"], **row} for _task, body in sorted(progress.controls.items()) for row in body["rows"]
     ]
@@ -106,18 +99,14 @@ def status(place: Place, runs: Runs = RUNS, *, as_json: AsJson = False) -> None:
     """Say where a run stands, while it runs and after."""
     from dataclasses import asdict
 
-    from cells.plan import Progress
+    from cells.plan import read_run
     from cells.view import status_lines, tally
     from harness.lock import RunLock
-    from harness.record import Head, read_entries
     from harness.registration import load_registration
 
     folder = run_folder(place, runs)
     registration = load_registration(folder)
-    path, head, progress = folder / "record.jsonl", None, Progress()
-    for entry in read_entries(path) if path.exists() else ():
-        head = Head(entry.seq, entry.sha256)
-        progress.add(entry.kind, entry.body)
+    progress, head = read_run(folder)
     running = RunLock(folder / "record.lock").held()
     now = tally(registration, progress)
     if as_json:
