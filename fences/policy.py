@@ -13,7 +13,7 @@ from harness.canonical import digest_json
 from harness.errors import ExperimentError, unknown_name
 from harness.permissions import WORKSPACE, contains, normal
 from harness.values import STRICT
-from harness.walls import Caps
+from harness.walls import Caps, GatewayRules
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -46,7 +46,9 @@ class FencePolicy:
 
     `environment` is given to the seat word for word; nothing else of any environment is. `requires` names guarantees
     that the backend must enforce, and as `probe:NAME` probes whose positive control must have been measured;
-    `must_work` what a seat must be able to do. Raises `ExperimentError` for a policy that contradicts itself.
+    `must_work` what a seat must be able to do. `background` lets what a tool call leaves running live on, `ptrace` lets
+    debuggers work; `gateway` is what a foreign agent may ask for, where the network is `gateway`.
+    Raises `ExperimentError` for a policy that contradicts itself.
     """
 
     __pydantic_config__ = STRICT
@@ -67,17 +69,21 @@ class FencePolicy:
         "probe:sealed-half",
     )
     must_work: tuple[str, ...] = MUST_WORK
+    background: bool = False
+    ptrace: bool = False
+    gateway: GatewayRules = field(default_factory=GatewayRules)
     limits: Caps = field(default_factory=Caps)
 
     def __post_init__(self) -> None:
         for kind in ("readable", "writable", "denied"):
             _check_roots(kind, getattr(self, kind))
         _check_against_each_other(self)
-        if self.network != "none":
+        if self.network not in ("none", "gateway"):
             raise ExperimentError(
-                f"network is {self.network!r}: expected 'none'. A seat reaches no address at all; its model is called "
-                "by the harness, from outside."
+                f"fence.network is {self.network!r}: expected 'none', or 'gateway' for a foreign agent's program. A "
+                "seat reaches no address but, with the gateway, its one model."
             )
+        _check_gateway(self.gateway)
         _check_names(self)
         _check_environment(self.environment)
         _check_limits(self.limits)
@@ -217,13 +223,26 @@ def _check_environment(environment: Mapping[str, str]) -> None:
             )
 
 
+def _check_gateway(rules: GatewayRules) -> None:
+    if not rules.wires or len(set(rules.wires)) != len(rules.wires):
+        raise ExperimentError(f"fence.gateway.wires is {list(rules.wires)}: expected one wire or more, each once")
+    for item in fields(rules):
+        value = getattr(rules, item.name)
+        if item.name != "wires" and not (math.isfinite(value) and value > 0):
+            raise ExperimentError(f"fence.gateway.{item.name} is {value!r}: expected a finite number above 0")
+
+
 def _check_limits(limits: Caps) -> None:
     for item in fields(limits):
         value = getattr(limits, item.name)
-        if not math.isfinite(value) or value <= 0:
+        if item.name == "core_bytes":
+            if value != 0:
+                raise ExperimentError(f"workspace.limits.core_bytes is {value!r}: expected 0, no core files")
+        elif not math.isfinite(value) or value <= 0:
             raise ExperimentError(f"workspace.limits.{item.name} is {value!r}: expected a finite number above 0")
-    if limits.workspace_bytes + limits.tmp_bytes >= limits.memory_bytes:
+    held = limits.workspace_bytes + limits.tmp_bytes + limits.shm_bytes
+    if held >= limits.memory_bytes:
         raise ExperimentError(
-            f"workspace.limits: workspace_bytes + tmp_bytes is {limits.workspace_bytes + limits.tmp_bytes}, and "
+            f"workspace.limits: workspace_bytes + tmp_bytes + shm_bytes is {held}, and "
             f"memory_bytes {limits.memory_bytes}: files there live in memory and count against it, so expected less"
         )

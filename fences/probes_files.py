@@ -14,7 +14,6 @@ from fences.witnesses import vouch
 from harness.clock import fresh_token
 from harness.ports import Workspace
 from harness.views import Attempt, Fence, Finding, Site
-from harness.walls import ToolRules
 
 __all__ = [
     "EngineSocketProbe",
@@ -249,9 +248,9 @@ attempt("host folder", write)
         """A folder of the host, writable."""
         return mounted(fence, site.places["outside-path"], read_only=False)
 
-    async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt:
+    async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
         """Write, then look on the host's side."""
-        del rules
+        del fence
         folder, name, nonce = site.places["outside-path"], f"landed-{fresh_token(4)}", fresh_token()
         tries = await run_program(workspace, self.body, {"outside-path": folder, "file": name, "nonce": nonce})
         landed = anyio.Path(folder) / name

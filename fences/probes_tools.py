@@ -116,8 +116,9 @@ class _ToolProbe:
         )
         return mounted(widened, source, target=target, read_only=False)
 
-    async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt:
+    async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
         """Lay links in the workspace, go through every door, and look at what came of it."""
+        rules = fence.rules
         targets = {"decoy": _decoy(rules, site), "existing": self._existing(rules), "proc": "/proc/self"}
         made = await run_program(workspace, _PREPARE, {"links": _LINKS, "targets": targets})
         if isinstance(made, str) or made[0].fact is None:
@@ -275,10 +276,10 @@ attempt("environment", look)
         allowed = rules_changed(fence, tools=fence.rules.tools | {self.tool})
         return mounted(allowed, site.places["host-file-path"])
 
-    async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt:
+    async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
         """Run a program of ours through the tool and weigh its report."""
         told = {"host": site.places["host-file-path"], "variable": site.places["variable"]}
-        standing, text = await call(workspace, rules, self.tool, {"command": command(self._BODY, told)})
+        standing, text = await call(workspace, fence.rules, self.tool, {"command": command(self._BODY, told)})
         if standing == "refused":
             return weigh([Try(what="run", signature="REFUSED")], canary=None)
         reports = reports_in(text)

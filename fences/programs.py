@@ -15,7 +15,6 @@ from fences.classifier import ABSENT, Try, tries_of, weigh
 from fences.weakenings import walls_changed
 from harness.ports import Workspace
 from harness.views import Attempt, Fence, Finding, Site
-from harness.walls import ToolRules
 
 __all__ = ["ProgramProbe", "program", "run_program"]
 
@@ -96,9 +95,9 @@ class ProgramProbe:
         del site
         return None
 
-    async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt:
+    async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
         """Run the program, have the host confirm the target, and weigh the report."""
-        del rules  # a program is not bound by the rules of tools: the walls alone must hold it
+        del fence  # a program is told nothing of what holds it
         tries = await run_program(workspace, self.body, {name: site.places.get(name) for name in self.places})
         if isinstance(tries, str):
             return Attempt(finding=Finding.INCONCLUSIVE, evidence=tries)

@@ -25,14 +25,21 @@ class Provenance:
 
 def render(policy: FencePolicy, image: str) -> Fence:
     """The fence that `policy` asks for around a workspace of `image`: equal for equal arguments, nothing is read."""
-    walls = Walls(image=image, caps=policy.limits, network="none", environment=dict(policy.environment))
+    walls = Walls(
+        image=image,
+        caps=policy.limits,
+        network="gateway" if policy.network == "gateway" else "none",
+        system_calls="traced" if policy.ptrace else "listed",
+        environment=dict(policy.environment),
+    )
     rules = ToolRules(
         tools=frozenset(policy.tools),
         readable=tuple(sorted(policy.readable)),
         writable=tuple(sorted(policy.writable)),
         denied=tuple(sorted(policy.denied)),
+        background=policy.background,
     )
-    return Fence(walls=walls, rules=rules)
+    return Fence(walls=walls, rules=rules, gateway=policy.gateway)
 
 
 def provenance(policy: FencePolicy) -> tuple[Provenance, ...]:

@@ -28,7 +28,7 @@ from harness.environment import lent, terminal_env
 from harness.errors import WorkspaceError
 from harness.ports import Workspace
 from harness.views import Site
-from harness.walls import Mount
+from harness.walls import Caps, Mount
 
 __all__ = ["NeighbourOpener", "Server", "set_the_stage"]
 
@@ -52,25 +52,29 @@ _WRITE = "import sys; data = sys.stdin.read()\nfor path in sys.argv[1:]:\n    op
 class _Setting:
     """What has been set out so far."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, caps: Caps) -> None:
         self.home = home
+        self.caps = caps
         self.canaries = {name: fresh_token() for name in _CANARIES}
         self.places = {"home": str(home)}
 
     def site(self) -> Site:
-        return Site(canaries=dict(self.canaries), places=dict(self.places))
+        return Site(canaries=dict(self.canaries), places=dict(self.places), caps=self.caps)
 
 
 @asynccontextmanager
-async def set_the_stage(open_neighbour: NeighbourOpener | None = None) -> AsyncIterator[Site]:
+async def set_the_stage(
+    open_neighbour: NeighbourOpener | None = None, *, caps: Caps | None = None
+) -> AsyncIterator[Site]:
     """
-    Set out every decoy that this host can have, and yield where each is and what only the host knows of it.
+    Set out every decoy that this host can have, and yield where each is and what only the host knows of it. `caps` are
+    the limits of the policy that is probed.
 
     `open_neighbour` opens the second workspace, which then writes its own canary; without it the host writes that.
     Raises `WorkspaceError` when the neighbour can't be opened or can't write.
     """
     home = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="proctor-stage-", dir="/tmp")))
-    setting = _Setting(home)
+    setting = _Setting(home, caps if caps is not None else Caps())
     try:
         await anyio.to_thread.run_sync(_lay_files, setting)
         async with AsyncExitStack() as stack:

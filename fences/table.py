@@ -88,7 +88,7 @@ async def probe_all(
         limiter=anyio.CapacityLimiter(workspaces),
         progress=progress or (lambda _: None),
     )
-    async with set_the_stage(taking.neighbour) as site:
+    async with set_the_stage(taking.neighbour, caps=policy.limits) as site:
         return await _take(taking, site)
 
 
@@ -169,7 +169,7 @@ async def _attempt(taking: _Taking, probe: Probe, room: Workspace, fence: Fence,
     """One attempt and its time. A probe that fails has found nothing out, which is a finding of its own."""
     start = taking.clock.monotonic()
     try:
-        found = await probe.attempt(room, fence.rules, site)
+        found = await probe.attempt(room, fence, site)
     except WorkspaceError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a plugin's probe raises, nothing may be concluded from it

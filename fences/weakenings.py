@@ -24,14 +24,14 @@ __all__ = [
 
 
 UNCONFINED: Mapping[str, Any] = MappingProxyType(
-    {"keep_capabilities": True, "new_privileges": True, "open_kernel": True, "run_as_root": True}
+    {"keep_capabilities": True, "new_privileges": True, "system_calls": "any", "masked": False, "run_as_root": True}
 )
 """Root with capabilities, and the filter of system calls taken down with them."""
 
 NEW_PRIVILEGES: Mapping[str, Any] = MappingProxyType({"new_privileges": True})
 """Set-user-id programs work."""
 
-HOST_PIDS: Mapping[str, Any] = MappingProxyType({"host_pids": True})
+HOST_PIDS: Mapping[str, Any] = MappingProxyType({"host_namespaces": ("pid",)})
 """The host's own process tree."""
 
 WRITABLE_ROOT: Mapping[str, Any] = MappingProxyType({"read_only_root": False, "run_as_root": True})
@@ -65,10 +65,25 @@ def mounted(fence: Fence, source: str, *, target: str | None = None, read_only: 
 def described(strict: Fence, weak: Fence) -> str:
     """What was taken down, in words that are the same for every run: no path, address or value of this one."""
     said = []
-    for layer, before, after in (("", strict.walls, weak.walls), ("rules.", strict.rules, weak.rules)):
+    layers = (
+        ("", strict.walls, weak.walls),
+        ("caps.", strict.walls.caps, weak.walls.caps),
+        ("rules.", strict.rules, weak.rules),
+        ("gateway.", strict.gateway, weak.gateway),
+    )
+    for layer, before, after in layers:
         for item in fields(after):
             old, new = getattr(before, item.name), getattr(after, item.name)
-            if old != new:
-                shown = f"={new}" if isinstance(new, bool | str) else ""
+            if old != new and item.name != "caps":
+                shown = f"={_shown(new)}" if isinstance(new, bool | str | tuple) and _shown(new) else ""
                 said.append(f"{layer}{item.name}{shown}")
+    said += [f"without {guard}" for guard in weak.lifted if guard not in strict.lifted]
     return ", ".join(said) or "nothing"
+
+
+def _shown(value: object) -> str:
+    """A value that is the same for every run: a tuple only if it holds plain words, such as names of capabilities."""
+    if isinstance(value, tuple):
+        plain = all(isinstance(item, str) and "/" not in item for item in value)
+        return ",".join(value) if plain else ""
+    return str(value)

@@ -16,7 +16,7 @@ from anyio.abc import ByteStream
 from harness.errors import Blamed, ModelServerError, RefereeError
 from harness.messages import Completion, Message, Request, ToolCall
 from harness.meter import Meter, upper_estimate
-from harness.ports import Model, PublicCheck, Workspace
+from harness.ports import Model, PublicCheck, Remains, Workspace
 from harness.seats.bounded import bounded_arguments
 from harness.transcript import Transcript
 from harness.values import Usage
@@ -115,6 +115,7 @@ class WatchedWorkspace:
 
     def __init__(self, workspace: Workspace, meter: Meter) -> None:
         self.name = workspace.name
+        self.gateway = workspace.gateway
         self._workspace = workspace
         self._meter = meter
 
@@ -151,6 +152,14 @@ class WatchedWorkspace:
         except Blamed as error:
             self._meter.blame(error.cause, str(error))
             raise
+
+    async def sweep(self) -> int | None:
+        """End what is over and lives on; see `ports.Workspace`."""
+        return await self._workspace.sweep()
+
+    def remains(self) -> AbstractAsyncContextManager[Remains]:
+        """End the workspace; see `ports.Workspace`."""
+        return self._workspace.remains()
 
     async def kill(self) -> None:
         """End everything of the seat's; see `ports.Workspace`."""

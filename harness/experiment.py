@@ -198,6 +198,8 @@ class LimitsEntry(_Table):
     """Files and folders in `/workspace`."""
     tmp_bytes: Count = 64 << 20
     """Size of `/tmp`, in bytes."""
+    shm_bytes: Count = 16 << 20
+    """Size of `/dev/shm`, in bytes."""
     file_bytes: Count = 64 << 20
     """Largest single file, in bytes."""
     open_files: Count = 1024

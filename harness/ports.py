@@ -9,6 +9,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anyio.abc import ByteStream
 
     from harness.messages import Completion, ModelIdentity, ModelSpec, Request
@@ -17,21 +19,35 @@ if TYPE_CHECKING:
     from harness.tree import Exhibit, Tree
     from harness.values import Declared, Standing, Verdict
     from harness.views import Attempt, Fence, Finding, PublicReading, RoundView, Site
-    from harness.walls import ExecResult, ToolRules, Walls
+    from harness.walls import ExecResult, KillProof, Walls
 
 
 class Workspace(Protocol):
-    """One sealed room, alive inside the `async with` that opened it. Programs in it run as the seat's user."""
+    """
+    One sealed room, alive inside the `async with` that opened it. Programs in it run as the seat's user.
+
+    `gateway`: the host folder that it sees read-only as /run/gateway, where its walls have one. `sweep` ends what
+    programs that are over have left alive, and counts it; `kill` ends open streams too; `remains` ends it for good.
+    """
 
     name: str
+    gateway: Path | None
 
     async def exec(
         self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = 60.0, output_bytes: int = 1 << 20,
         env: Mapping[str, str] | None = None, cwd: str = "/workspace",
     ) -> ExecResult: ...
     def stream(self, argv: Sequence[str]) -> AbstractAsyncContextManager[ByteStream]: ...
+    async def sweep(self) -> int | None: ...
     async def kill(self) -> None: ...
+    def remains(self) -> AbstractAsyncContextManager[Remains]: ...
     async def facts(self) -> Mapping[str, Any]: ...
+
+
+class Remains(Workspace, Protocol):
+    """A fresh room that sees, read-only, what the seat left in /workspace. Nothing of the seat's lives in it."""
+
+    proof: KillProof
 
 
 class WorkspaceBackend(Protocol):
@@ -116,4 +132,4 @@ class Probe(Protocol):
     holds: frozenset[Finding]
 
     def weaken(self, fence: Fence, site: Site) -> Fence: ...
-    async def attempt(self, workspace: Workspace, rules: ToolRules, site: Site) -> Attempt: ...
+    async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt: ...

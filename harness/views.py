@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
-from harness.walls import ToolRules, Walls
+from harness.walls import Caps, GatewayRules, ToolRules, Walls
 
-__all__ = ["Attempt", "Fact", "Fence", "Finding", "Previous", "PublicReading", "RoundView", "Site"]
+__all__ = ["Attempt", "Fact", "Fence", "Finding", "Guard", "Previous", "PublicReading", "RoundView", "Site"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,12 +68,26 @@ class Attempt:
     evidence: str
 
 
+Guard: TypeAlias = Literal["archive-filter", "gateway-rules", "output-cap", "process-sweep"]
+"""
+What the harness itself holds against a seat, beside the walls. A positive control lifts one, and meets in its place
+what a careless harness would have:
+
+- `archive-filter`: what was left is archived in the workspace and unpacked on the host as it is;
+- `gateway-rules`: the gateway is a plain byte proxy;
+- `output-cap`: a program's whole output is taken into memory;
+- `process-sweep`: only the program that was started is ended, and nothing that it started.
+"""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fence:
-    """The rendered fence that a probe meets, or its weakened form."""
+    """The rendered fence that a probe meets, or its weakened form; only a positive control has guards `lifted`."""
 
     walls: Walls
     rules: ToolRules
+    gateway: GatewayRules = field(default_factory=GatewayRules)
+    lifted: tuple[Guard, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,8 +95,9 @@ class Site:
     """
     The decoys that the host has set out for one probing: `canaries` are values that only the host knows, by name;
     `places` the host's paths and addresses where each can be found, so that a weakening can expose one and an attempt
-    can go for it.
+    can go for it. `caps` are the limits of the policy, which an attempt tries to exceed whatever fence it meets.
     """
 
     canaries: Mapping[str, str]
     places: Mapping[str, str]
+    caps: Caps = field(default_factory=Caps)

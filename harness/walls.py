@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from harness.values import STRICT
 
-__all__ = ["Caps", "ExecResult", "Mount", "ToolRules", "Walls"]
+__all__ = [
+    "Caps",
+    "ExecResult",
+    "GatewayRules",
+    "KillProof",
+    "Mount",
+    "Namespace",
+    "SystemCalls",
+    "ToolRules",
+    "Walls",
+]
+
+Namespace: TypeAlias = Literal["cgroup", "ipc", "pid", "uts"]
+SystemCalls: TypeAlias = Literal["listed", "traced", "engine", "any"]
+"""
+- `listed`: our own list of allowed calls, for one architecture;
+- `traced`: the list, and what a debugger needs (ptrace among them), where the policy asks for it;
+- `engine`: whatever the engine filters by itself; only a positive control asks for it;
+- `any`: no filter; likewise.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +50,9 @@ class Caps:
     workspace_bytes: int = 256 << 20
     workspace_inodes: int = 20_000
     tmp_bytes: int = 64 << 20
+    shm_bytes: int = 16 << 20
     file_bytes: int = 64 << 20
+    core_bytes: int = 0
     open_files: int = 1024
     lifetime_s: float = 7200.0
 
@@ -41,19 +62,24 @@ class Walls:
     """
     What a workspace is walled by, rendered by `fences` from a policy and rendered again by a backend into its options.
 
-    The defaults are the sealed state; only a probe's positive control asks for anything weaker. `open_kernel` lifts the
-    filter of system calls and uncovers what /proc and /sys tell of the host.
+    The defaults are the sealed state; only a probe's positive control asks for anything weaker, but for two that a
+    policy may choose: the network `gateway` (loopback, and one folder of the host with the gateway's socket, read-only)
+    and `traced` system calls. `masked` covers what /proc and /sys tell of the host; `host_namespaces` are shared with
+    the host; `capabilities` are added ones; `keeper_apart` has the first process run as another user than the seat.
     """
 
     image: str
     caps: Caps = field(default_factory=Caps)
-    network: Literal["none", "host", "bridge"] = "none"
+    network: Literal["none", "gateway", "host", "bridge"] = "none"
     read_only_root: bool = True
     keep_capabilities: bool = False
+    capabilities: tuple[str, ...] = ()
     new_privileges: bool = False
-    host_pids: bool = False
+    host_namespaces: tuple[Namespace, ...] = ()
     run_as_root: bool = False
-    open_kernel: bool = False
+    keeper_apart: bool = True
+    system_calls: SystemCalls = "listed"
+    masked: bool = True
     mounts: tuple[Mount, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,13 +89,47 @@ class ToolRules:
     """
     What a seat's file tools may touch, by containment of paths inside the workspace, and which tools exist.
 
-    `denied` wins over both roots. An empty `readable` or `writable` refuses everything.
+    `denied` wins over both roots. An empty `readable` or `writable` refuses everything. With `background` what a call
+    leaves running lives on until the next; without it, it is ended before the call is answered.
     """
 
     tools: frozenset[str]
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     denied: tuple[str, ...] = ()
+    background: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GatewayRules:
+    """
+    What a foreign agent may ask of the gateway: the wires it may speak, and how much of everything. The model, the
+    address behind it and the key are the harness's own and are named in no request.
+
+    Sizes are in bytes and times in seconds; `connections` at once, `requests` in one connection.
+    """
+
+    __pydantic_config__ = STRICT
+    wires: tuple[Literal["anthropic", "ollama", "openai"], ...] = ("anthropic", "ollama", "openai")
+    header_bytes: int = 32 << 10
+    body_bytes: int = 1 << 20
+    connections: int = 8
+    requests: int = 1000
+    arrival_s: float = 10.0
+    answer_s: float = 600.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KillProof:
+    """
+    What was seen from outside when a workspace was ended: how many of its processes were alive before and after, and by
+    which witness (`pid namespace`, `engine`). None where nobody could look; `alive` other than 0 voids a cell.
+    """
+
+    before: int | None
+    alive: int | None
+    witness: str
+    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,10 +31,12 @@ import anyio.to_thread
 from anyio.abc import ByteStream
 
 from harness.errors import WorkspaceError
+from harness.ports import Remains
 from harness.tree import Tree
-from harness.walls import ExecResult, Walls
+from harness.walls import ExecResult, KillProof, Walls
 from harness.workspaces import cell_helper
 from harness.workspaces.frames import helper_argv
+from harness.workspaces.remains import Rest
 
 __all__ = ["Call", "FakeBackend", "FakeWorkspace", "Program", "ran"]
 
@@ -111,6 +113,7 @@ class FakeWorkspace:
         facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
+        self.gateway: Path | None = None
         self.walls: Walls | None = None
         self.programs: dict[str, Program] = dict(programs or {})
         self.calls: list[Call] = []
@@ -160,6 +163,16 @@ class FakeWorkspace:
         """No long-lived program is scripted here: a test that needs one brings its own fake."""
         raise WorkspaceError(f"the fake workspace streams nothing: {list(argv)!r}")
         yield
+
+    async def sweep(self) -> int | None:
+        """Nothing lives on after a call here."""
+        return 0
+
+    @asynccontextmanager
+    async def remains(self) -> AsyncIterator[Remains]:
+        """The same room, in which nothing is alive."""
+        await self.kill()
+        yield Rest(self, KillProof(before=0, alive=0, witness="none is needed", seconds=0.0))
 
     async def kill(self) -> None:
         """Count it: nothing is alive between two calls here."""

@@ -24,7 +24,7 @@ from tests.architecture import (
 ROOT = Path(__file__).parents[1]
 
 MOST_LINES = 400
-SPECIAL_LINES = {"harness/ports.py": 120}
+SPECIAL_LINES = {"harness/ports.py": 140}
 """All extension contracts stand on one page."""
 
 MOST_FUNCTION_LINES = 60
@@ -123,7 +123,7 @@ def test_an_empty_name_is_found(tmp_path):
 
 
 def test_files_are_short():
-    """400 lines at most; the page of contracts 120."""
+    """400 lines at most; the page of contracts 140."""
     assert long_files(ROOT, most=MOST_LINES, special=SPECIAL_LINES) == []
     assert "harness/ports.py" in {module.path.relative_to(ROOT).as_posix() for module in modules(ROOT).values()}
 

@@ -76,7 +76,7 @@ def test_sealed_walls_bind_one_writable_folder() -> None:
 
 def test_memory_folders_have_a_size() -> None:
     """`/tmp` and `/dev/shm` end at the caps: an unlimited one would be the host's memory."""
-    words = options(replace(SEALED, caps=Caps(tmp_bytes=1 << 20)))
+    words = options(replace(SEALED, caps=Caps(tmp_bytes=1 << 20, shm_bytes=1 << 20)))
     for at, word in enumerate(words):
         if word == "--tmpfs":
             assert words[at - 2 : at] == ["--size", str(1 << 20)]
@@ -111,9 +111,9 @@ def test_mounts_get_mount_points_that_the_image_lacks(image: Root) -> None:
     ("change", "gone", "come"),
     [
         ({"network": "host"}, ["--unshare-net"], []),
-        ({"host_pids": True}, ["--unshare-pid"], []),
+        ({"host_namespaces": ("pid",)}, ["--unshare-pid"], []),
         ({"keep_capabilities": True}, ["--disable-userns"], ["--cap-add"]),
-        ({"open_kernel": True}, ["--disable-userns", "/proc/vmstat"], []),
+        ({"system_calls": "any", "masked": False}, ["--disable-userns", "/proc/vmstat"], []),
         ({"run_as_root": True}, ["20001"], ["0"]),
     ],
 )

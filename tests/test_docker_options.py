@@ -88,12 +88,12 @@ def test_options_are_plain_and_equal_for_equal_walls() -> None:
         ({"read_only_root": False}, {"/HostConfig/ReadonlyRootfs"}),
         ({"keep_capabilities": True}, {"/HostConfig/CapDrop"}),
         ({"new_privileges": True}, {"/HostConfig/SecurityOpt"}),
-        ({"host_pids": True}, {"/HostConfig/PidMode"}),
+        ({"host_namespaces": ("pid",)}, {"/HostConfig/PidMode"}),
         ({"run_as_root": True}, {"/User", "/HostConfig/Tmpfs//workspace"}),
         ({"mounts": (Mount(source="/etc", target="/host"),)}, {"/HostConfig/Mounts"}),
         ({"environment": {"NAME": "value"}}, {"/Env"}),
         (
-            {"open_kernel": True},
+            {"system_calls": "any", "masked": False},
             {"/HostConfig/SecurityOpt", "/HostConfig/MaskedPaths", "/HostConfig/ReadonlyPaths"},
         ),
     ],
@@ -174,8 +174,8 @@ def test_facts_tell_a_sealed_container_from_a_weak_one() -> None:
 
     sealed = container_facts(inspected(SEALED), exec_user="20001:20001", processes=2)
     weak_walls = replace(
-        SEALED, network="host", read_only_root=False, keep_capabilities=True, new_privileges=True, host_pids=True,
-        open_kernel=True, run_as_root=True, mounts=(Mount(source="/etc", target="/host"),),
+        SEALED, network="host", read_only_root=False, keep_capabilities=True, new_privileges=True, host_namespaces=("pid",),
+        system_calls="any", masked=False, run_as_root=True, mounts=(Mount(source="/etc", target="/host"),),
     )  # fmt: skip
     weak = container_facts(inspected(weak_walls), exec_user="0:0", processes=None)
     keys = (

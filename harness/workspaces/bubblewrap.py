@@ -197,4 +197,4 @@ class BubblewrapBackend:
         return SEAT if is_root() else None
 
     def _seccomp(self, walls: Walls) -> bytes | None:
-        return None if walls.open_kernel else _filter()
+        return _filter() if walls.system_calls in ("listed", "traced") else None

@@ -123,13 +123,13 @@ def _namespaces(walls: Walls) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "seat")
     if walls.network == "none":
         yield "--unshare-net"
-    if not walls.host_pids:
+    if "pid" not in walls.host_namespaces:
         yield "--unshare-pid"
     user = "0" if walls.run_as_root else str(SEAT)
     yield from ("--uid", user, "--gid", user)
     if walls.keep_capabilities:
         yield from ("--cap-add", "ALL")
-    elif not walls.open_kernel:
+    elif walls.system_calls in ("listed", "traced"):
         yield "--disable-userns"
     yield from ("--new-session", "--die-with-parent")
 
@@ -174,14 +174,14 @@ def _links(folder: Path, names: Sequence[str]) -> Iterator[str]:
 
 
 def _kernel_files(walls: Walls) -> Iterator[str]:
-    if walls.host_pids:
+    if "pid" in walls.host_namespaces:
         yield from ("--ro-bind", "/proc", "/proc")
     else:
         yield from ("--proc", "/proc")
-        for path in () if walls.open_kernel else _masked():
+        for path in _masked() if walls.masked else ():
             yield from ("--ro-bind", "/dev/null", path)
     yield from ("--dev", "/dev")
-    yield from ("--perms", "1777", "--size", str(min(walls.caps.tmp_bytes, 16 << 20)), "--tmpfs", "/dev/shm")  # noqa: S108  # a path in the workspace, not on this host
+    yield from ("--perms", "1777", "--size", str(walls.caps.shm_bytes), "--tmpfs", "/dev/shm")  # noqa: S108  # a path in the workspace, not on this host
     yield from ("--remount-ro", "/dev")
     yield from ("--perms", "1777", "--size", str(walls.caps.tmp_bytes), "--tmpfs", "/tmp")  # noqa: S108  # likewise
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,7 +13,8 @@ from anyio.abc import ByteStream
 
 from harness.clock import Clock, fresh_token
 from harness.errors import WorkspaceError
-from harness.walls import ExecResult, Walls
+from harness.ports import Remains
+from harness.walls import ExecResult, KillProof, Walls
 from harness.workspaces.bubblewrap_facts import LOOK, facts_of, own_namespaces
 from harness.workspaces.bubblewrap_folder import Room
 from harness.workspaces.bubblewrap_options import (
@@ -24,6 +26,7 @@ from harness.workspaces.bubblewrap_options import (
     marker,
 )
 from harness.workspaces.bubblewrap_run import KILL_DEADLINE_S, Command, Execution, Pipe, UnstartableError, start
+from harness.workspaces.remains import Rest
 
 __all__ = ["BubblewrapWorkspace"]
 
@@ -81,6 +84,7 @@ class BubblewrapWorkspace:
         self, *, walls: Walls, root: Root, room: Room, bwrap: str, user: int | None, seccomp: bytes | None, clock: Clock
     ) -> None:
         self.name = room.name
+        self.gateway: Path | None = None
         self._walls = walls
         self._options = bwrap_options(walls, root, str(room.files))
         self._room = room
@@ -173,6 +177,16 @@ class BubblewrapWorkspace:
         finally:
             await self._end(execution)
 
+    async def sweep(self) -> int | None:
+        """0: what a program leaves alive is ended with it, since each has a process tree of its own."""
+        return 0
+
+    @asynccontextmanager
+    async def remains(self) -> AsyncIterator[Remains]:
+        """What the seat left, after everything that is alive was ended."""
+        await self.kill()
+        yield Rest(self, KillProof(before=None, alive=0, witness="pid namespace", seconds=0.0))
+
     async def kill(self) -> None:
         """End every program that is alive in the workspace. Its files stay."""
         with anyio.CancelScope(shield=True):
@@ -228,7 +242,7 @@ class BubblewrapWorkspace:
                 argv=launcher(self._walls, token, cwd, argv, address_space=groups is None),
                 user=self._user,
                 seccomp=self._seccomp,
-                own_pids=not self._walls.host_pids,
+                own_pids="pid" not in self._walls.host_namespaces,
             ),
             None if groups is None else groups.join,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,7 +13,8 @@ from anyio.abc import ByteStream
 
 from harness.clock import Clock, SystemClock, fresh_token
 from harness.errors import WorkspaceError
-from harness.walls import ExecResult, Walls
+from harness.ports import Remains
+from harness.walls import ExecResult, KillProof, Walls
 from harness.workspaces.docker_engine import Engine, NotFoundError
 from harness.workspaces.docker_exec import run_program, stream_program
 from harness.workspaces.docker_facts import container_facts, engine_facts, engine_guarantees
@@ -22,6 +24,7 @@ from harness.workspaces.docker_options import create_options, exec_user
 from harness.workspaces.docker_owner import LABEL_OWNER, Witness, labels, owner_gone
 from harness.workspaces.docker_program import Container, Program
 from harness.workspaces.images import ImageStore
+from harness.workspaces.remains import Rest
 
 __all__ = ["DockerBackend", "DockerWorkspace"]
 
@@ -36,6 +39,7 @@ class DockerWorkspace:
 
     def __init__(self, container: Container, name: str, clock: Clock) -> None:
         self.name = name
+        self.gateway: Path | None = None
         self._container = container
         self._clock = clock
 
@@ -63,6 +67,17 @@ class DockerWorkspace:
     def stream(self, argv: Sequence[str]) -> AbstractAsyncContextManager[ByteStream]:
         """A long-lived program's input and standard output, as a stream; killed when the context ends."""
         return stream_program(self._container, Program(argv=tuple(argv), cwd="/workspace"))
+
+    async def sweep(self) -> int | None:
+        """Kill what programs that are over have left alive, and open streams with it."""
+        await kill_everything(self._container)
+        return None
+
+    @asynccontextmanager
+    async def remains(self) -> AsyncIterator[Remains]:
+        """What the seat left, after everything of it was killed."""
+        await self.kill()
+        yield Rest(self, KillProof(before=None, alive=0, witness="pid namespace", seconds=0.0))
 
     async def kill(self) -> None:
         """Kill everything that the seat runs here. Raises `WorkspaceError` when that can't be done."""
@@ -167,7 +182,7 @@ class DockerBackend:
                 id=facts["Id"],
                 user=exec_user(walls),
                 pids=walls.caps.pids,
-                host_pids=walls.host_pids,
+                host_pids="pid" in walls.host_namespaces,
                 witness=witness,
             )
         raise WorkspaceError(f"the container engine did not start a container within {_START_DEADLINE_S:.0f} s")

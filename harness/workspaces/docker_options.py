@@ -26,7 +26,6 @@ MASKED = (
 READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 """What of /proc could change the host's kernel."""
 
-_SHM_BYTES = 16 << 20
 _MEMLOCK_BYTES = 64 << 10
 
 
@@ -85,14 +84,20 @@ def _host_config(walls: Walls) -> dict[str, Any]:
 
 def _privileges(walls: Walls) -> dict[str, Any]:
     security = [] if walls.new_privileges else ["no-new-privileges:true"]
-    security += ["seccomp=unconfined", "apparmor=unconfined"] if walls.open_kernel else [f"seccomp={profile_text()}"]
+    match walls.system_calls:
+        case "listed" | "traced":
+            security += [f"seccomp={profile_text()}"]
+        case "engine":
+            pass
+        case "any":
+            security += ["seccomp=unconfined", "apparmor=unconfined"]
     return {
         "Privileged": False,
         "CapAdd": [],
         "CapDrop": [] if walls.keep_capabilities else ["ALL"],
         "SecurityOpt": security,
-        "MaskedPaths": [] if walls.open_kernel else list(MASKED),
-        "ReadonlyPaths": [] if walls.open_kernel else list(READ_ONLY),
+        "MaskedPaths": list(MASKED) if walls.masked else [],
+        "ReadonlyPaths": list(READ_ONLY) if walls.masked else [],
         "Devices": [],
         "GroupAdd": [],
     }
@@ -103,12 +108,12 @@ def _namespaces(walls: Walls) -> dict[str, Any]:
     names = {"Dns": ["127.0.0.1"], "DnsSearch": ["."]} if walls.network == "none" else {}
     return {
         "NetworkMode": walls.network,
-        "PidMode": "host" if walls.host_pids else "",
+        "PidMode": "host" if "pid" in walls.host_namespaces else "",
         "IpcMode": "private",
         "CgroupnsMode": "private",
         "UTSMode": "",
         "UsernsMode": "",
-        "ShmSize": _SHM_BYTES,
+        "ShmSize": walls.caps.shm_bytes,
         **names,
     }
 
@@ -121,7 +126,7 @@ def _limits(caps: Caps) -> dict[str, Any]:
         "NanoCpus": round(caps.cpus * 1e9),
         "OomScoreAdj": 500,
         "Ulimits": [
-            _ulimit("core", 0),
+            _ulimit("core", caps.core_bytes),
             _ulimit("fsize", caps.file_bytes),
             _ulimit("memlock", _MEMLOCK_BYTES),
             _ulimit("msgqueue", 0),

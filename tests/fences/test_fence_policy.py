@@ -85,8 +85,8 @@ def test_roots_that_contradict_each_other_refuse(roots, said):
 
 @pytest.mark.parametrize("network", ["host", "bridge", "", "None"])
 def test_any_network_is_refused_with_a_reason(network):
-    """Only 'none' is a network for a seat, and the refusal says how a model is reached without one."""
-    with pytest.raises(ExperimentError, match="called by the harness"):
+    """A seat has no network, or the gateway alone; the refusal says which and what for."""
+    with pytest.raises(ExperimentError, match="or 'gateway' for a foreign agent"):
         FencePolicy(network=network)
 
 

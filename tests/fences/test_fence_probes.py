@@ -45,9 +45,9 @@ def report(*tries):
     return ran(stdout=json.dumps({"tries": list(tries)}).encode())
 
 
-async def attempt(probe, result, site, rules=STRICT.rules):
+async def attempt(probe, result, site, fence=STRICT):
     """What the probe makes of a workspace whose python3 ends with `result`."""
-    return await probe.attempt(FakeWorkspace(programs={"python3": lambda call: result}), rules, site)
+    return await probe.attempt(FakeWorkspace(programs={"python3": lambda call: result}), fence, site)
 
 
 @pytest.mark.anyio
@@ -83,7 +83,7 @@ async def test_a_program_is_never_told_a_canary():
     async with set_the_stage() as site:
         for probe in PROGRAMS:
             room = FakeWorkspace(programs={"python3": lambda call: ran()})
-            await probe.attempt(room, STRICT.rules, site)
+            await probe.attempt(room, STRICT, site)
             sent = [text for call in room.calls for text in (*call.argv, call.stdin.decode())]
             assert sent, probe.name
             assert not [name for name, value in site.canaries.items() if value in " ".join(sent)], probe.name
@@ -152,7 +152,7 @@ async def test_without_a_fence_every_decoy_comes_back():
         for probe in PROGRAMS:
             if probe.name in names and (probe.name != "address" or "address" in site.places):
                 room = FakeWorkspace(programs={"python3": on_this_host})
-                found = await probe.attempt(room, STRICT.rules, site)
+                found = await probe.attempt(room, STRICT, site)
                 assert found.finding is Finding.SERVED, (probe.name, found.evidence)
                 assert not [value for value in site.canaries.values() if value in found.evidence], probe.name
 
@@ -171,7 +171,7 @@ async def test_a_write_is_what_the_host_sees():
             return ran(status=137)
 
         room = FakeWorkspace(programs={"python3": write_silently})
-        assert (await probe.attempt(room, STRICT.rules, site)).finding is Finding.SERVED
+        assert (await probe.attempt(room, STRICT, site)).finding is Finding.SERVED
         denied = await attempt(probe, report({"what": "host folder", "signature": "EROFS"}), site)
         assert denied.finding is Finding.DENIED
 
@@ -186,7 +186,7 @@ async def test_a_variable_named_like_a_secret_is_a_breach():
         done = await anyio.run_process(argv, check=False)
         return ran(stdout=done.stdout, stderr=done.stderr, status=done.returncode)
 
-    found = await HostEnvironmentProbe().attempt(FakeWorkspace(programs={"python3": with_key}), STRICT.rules, site)
+    found = await HostEnvironmentProbe().attempt(FakeWorkspace(programs={"python3": with_key}), STRICT, site)
     assert found.finding is Finding.SERVED
     assert "MY_API_KEY" in found.evidence
     assert "GPG_KEY" not in found.evidence
@@ -230,7 +230,7 @@ async def test_a_tool_behind_its_rules_turns_every_door_down():
     """With the policy's rules every door is REFUSED by the tool itself, though nothing else stands in its way."""
     async with set_the_stage() as site:
         for probe in TOOLS:
-            found = await probe.attempt(OpenRoom(site.places["home"]), STRICT.rules, site)
+            found = await probe.attempt(OpenRoom(site.places["home"]), STRICT, site)
             assert found.finding is Finding.DENIED, (probe.name, found.evidence)
             for door in ("outside", "dots", "link to the decoy", "sibling", "denied /root"):
                 assert f"{door}: REFUSED" in found.evidence, probe.name
@@ -242,7 +242,7 @@ async def test_a_tool_with_its_rules_down_is_served():
     async with set_the_stage() as site:
         for probe in TOOLS:
             weak = probe.weaken(STRICT, site)
-            found = await probe.attempt(OpenRoom(site.places["home"]), weak.rules, site)
+            found = await probe.attempt(OpenRoom(site.places["home"]), weak, site)
             assert found.finding is Finding.SERVED, (probe.name, found.evidence)
             assert site.canaries[probe.canary] not in found.evidence
 
@@ -266,7 +266,7 @@ async def test_a_tool_with_a_hole_does_not_hide_behind_the_walls(monkeypatch, st
     monkeypatch.setattr("fences.probes_tools.call", call)
     async with set_the_stage() as site:
         for probe in TOOLS:
-            found = await probe.attempt(OpenRoom(site.places["home"]), STRICT.rules, site)
+            found = await probe.attempt(OpenRoom(site.places["home"]), STRICT, site)
             assert found.finding is finding, (probe.name, found.evidence)
             assert said in found.evidence
 
@@ -278,7 +278,7 @@ async def test_what_the_policy_opens_is_no_breach():
     fence = replace(STRICT, rules=rules)
     async with set_the_stage() as site:
         for probe in TOOLS:
-            found = await probe.attempt(OpenRoom(site.places["home"]), rules, site)
+            found = await probe.attempt(OpenRoom(site.places["home"]), fence, site)
             assert found.finding is Finding.DENIED, (probe.name, found.evidence)
             weak = probe.weaken(fence, site)
             assert weak.walls.mounts[0].target == "/dev/shm/proctor-decoy"
@@ -306,7 +306,7 @@ async def test_the_run_tool_is_probed_by_what_its_program_reports():
 
     async def found(result):
         room = FakeWorkspace(programs={"bash": lambda call: result})
-        return (await probe.attempt(room, STRICT.rules, site)).finding
+        return (await probe.attempt(room, STRICT, site)).finding
 
     async with set_the_stage() as site:
         canary, secret = site.canaries["host-file"].encode().hex(), site.canaries["variable"].encode().hex()
@@ -317,6 +317,7 @@ async def test_the_run_tool_is_probed_by_what_its_program_reports():
         assert await found(report({**file, "signature": "ENOENT"}, leaked)) is Finding.SERVED
         assert await found(ran(stdout=b"bash: python3: not found", status=127)) is Finding.INCONCLUSIVE
         assert await found(ran(status=None, timed_out=True)) is Finding.INCONCLUSIVE
-        without = ToolRules(tools=frozenset({"read"}), readable=("/workspace",), writable=())
+        rules = ToolRules(tools=frozenset({"read"}), readable=("/workspace",), writable=())
+        without = replace(STRICT, rules=rules)
         refused = await probe.attempt(FakeWorkspace(), without, site)
         assert refused.finding is Finding.DENIED

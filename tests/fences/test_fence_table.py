@@ -34,7 +34,7 @@ class NetworkProbe:
         """The host's network."""
         return replace(fence, walls=replace(fence.walls, network="host"))
 
-    async def attempt(self, workspace, rules, site):
+    async def attempt(self, workspace, fence, site):
         """Served where the walls have a network."""
         served = workspace.walls.network == "host"
         evidence = f"{site.places['home']} {site.canaries['loopback']}" if served else "ENETUNREACH"
@@ -125,7 +125,7 @@ async def test_a_probe_that_fails_is_inconclusive():
     """An exception of a probe is a finding of its own, with its name; its canaries are blanked out."""
 
     class Failing(NetworkProbe):
-        async def attempt(self, workspace, rules, site):
+        async def attempt(self, workspace, fence, site):
             raise RuntimeError(site.canaries["dns"])
 
     row = (await table(Backend(), Failing()))["net"]
@@ -146,7 +146,7 @@ async def test_an_attempt_on_a_dead_workspace_stops_the_table():
     """A workspace that dies under a probe is the machine's failure and no finding."""
 
     class Dying(NetworkProbe):
-        async def attempt(self, workspace, rules, site):
+        async def attempt(self, workspace, fence, site):
             raise WorkspaceError("the container is gone")
 
     with pytest.raises(WorkspaceError, match="the container is gone"):
@@ -168,9 +168,9 @@ async def test_progress_tells_every_row_and_workspaces_are_limited():
         def __init__(self, number):
             self.name = f"net-{number}"
 
-        async def attempt(self, workspace, rules, site):
+        async def attempt(self, workspace, fence, site):
             await anyio.sleep(0.02)
-            return await super().attempt(workspace, rules, site)
+            return await super().attempt(workspace, fence, site)
 
     told = []
     probes = [Slow(number) for number in range(6)]

@@ -140,6 +140,7 @@ async def test_a_workspace_s_failure_is_noted_even_if_it_is_swallowed() -> None:
         """A workspace whose engine is gone."""
 
         name = "broken"
+        gateway = None
 
         async def exec(self, *_: Any, **__: Any) -> Any:
             """Fail."""

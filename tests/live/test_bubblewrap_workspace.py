@@ -26,7 +26,7 @@ from tests.live.images import seat_image
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
 
 WALLS = Walls(image="proctor-seat")
-OPEN = {"keep_capabilities": True, "new_privileges": True, "open_kernel": True, "run_as_root": True}
+OPEN = {"keep_capabilities": True, "new_privileges": True, "system_calls": "any", "masked": False, "run_as_root": True}
 CALLS = """
 import ctypes, errno, os, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -113,7 +113,7 @@ async def test_the_kernel_is_walled_in_and_programs_still_work() -> None:
     """What the list of calls leaves out is refused, what programs need works, and without the filter it is let through."""
     async with BubblewrapBackend().open(WALLS, run="t") as room:
         strict = (await room.exec(python(CALLS))).stdout.decode().splitlines()
-    async with BubblewrapBackend().open(replace(WALLS, open_kernel=True), run="t") as room:
+    async with BubblewrapBackend().open(replace(WALLS, system_calls="any", masked=False), run="t") as room:
         weak = (await room.exec(python(CALLS))).stdout.decode().splitlines()
     refused = {"ptrace EPERM", "keyctl EPERM", "unshare EPERM", "vsock EPERM", "alg EPERM", "raw EPERM"}
     assert refused | {"tcp ok", "unix ok", "thread ok"} == set(strict)
@@ -146,7 +146,7 @@ async def test_a_shared_process_tree_is_swept_all_the_same() -> None:
     mess = (
         "import os, sys, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\nprint(os.getpid(), flush=True)"
     )
-    async with BubblewrapBackend().open(replace(WALLS, host_pids=True), run="t") as room:
+    async with BubblewrapBackend().open(replace(WALLS, host_namespaces=("pid",)), run="t") as room:
         ran = await room.exec(python(mess, token))
         assert await anyio.to_thread.run_sync(Path(f"/proc/{int(ran.stdout)}").exists) is False
         assert (await anyio.to_thread.run_sync(_with_word, token)) == []

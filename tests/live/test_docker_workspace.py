@@ -115,7 +115,7 @@ async def test_the_filter_closes_what_namespaces_do_not(backend: DockerBackend, 
     """vsock, kernel crypto, io_uring, user namespaces and the like are EPERM; with the kernel open they answer otherwise."""
     async with room(backend, image) as sealed:
         up = (await sealed.exec(["python3", "-c", CLOSED])).stdout.decode()
-    async with room(backend, image, open_kernel=True) as opened:
+    async with room(backend, image, system_calls="any", masked=False) as opened:
         down = (await opened.exec(["python3", "-c", CLOSED])).stdout.decode()
     findings: dict[str, object] = eval(up)  # noqa: S307 - a literal that the test's own program printed
     assert (findings.pop("inet"), findings.pop("unix")) == ("SERVED", "SERVED")
@@ -231,7 +231,14 @@ async def test_weakened_walls_are_weak(backend: DockerBackend, image: str, tmp_p
     (tmp_path / "canary").write_text("canary")
     mount = Mount(source=str(tmp_path), target="/shown")
     look = "id -u; cat /shown/canary; echo; touch /new && echo writable; ls /proc | grep -c '^[0-9]'; wc -c < /proc/kallsyms"
-    changes = {"run_as_root": True, "mounts": (mount,), "read_only_root": False, "host_pids": True, "open_kernel": True}
+    changes = {
+        "run_as_root": True,
+        "mounts": (mount,),
+        "read_only_root": False,
+        "host_namespaces": ("pid",),
+        "system_calls": "any",
+        "masked": False,
+    }
     async with room(backend, image, **changes) as weak:
         ran = await weak.exec(["sh", "-c", look])
         cut = await weak.exec(["sh", "-c", "setsid sleep 300 & sleep 300"], timeout_s=1)

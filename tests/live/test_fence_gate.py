@@ -158,7 +158,9 @@ async def test_a_lifted_filter_and_kept_capabilities_are_found(backend):
     """Root with capabilities and no filter of system calls is named by each probe of what a program is."""
 
     def tamper(walls):
-        return replace(walls, keep_capabilities=True, new_privileges=True, open_kernel=True, run_as_root=True)
+        return replace(
+            walls, keep_capabilities=True, new_privileges=True, system_calls="any", masked=False, run_as_root=True
+        )
 
     text = await refusal(backend, tamper)
     for name in (
@@ -181,5 +183,5 @@ async def test_a_writable_root_is_found(backend):
 
 async def test_the_hosts_processes_are_found(backend):
     """The host's process tree is named by the marked process."""
-    text = await refusal(backend, lambda walls: replace(walls, host_pids=True))
+    text = await refusal(backend, lambda walls: replace(walls, host_namespaces=("pid",)))
     assert "host-processes: with the fence up it was SERVED" in text

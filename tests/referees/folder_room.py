@@ -16,7 +16,8 @@ import anyio
 from anyio.abc import ByteStream
 from anyio.streams.stapled import StapledByteStream
 
-from harness.walls import ExecResult
+from harness.ports import Remains
+from harness.walls import ExecResult, KillProof
 
 
 class FolderRoom:
@@ -50,9 +51,21 @@ class FolderRoom:
                     pass
                 await process.aclose()
 
+    gateway: Path | None = None
+
     async def exec(self, argv: Sequence[str], **_: Any) -> ExecResult:
         """Not used by the referee."""
         raise AssertionError(f"the referee ran {argv}")
+
+    async def sweep(self) -> int | None:
+        """Nothing lives on after a call here."""
+        return 0
+
+    @asynccontextmanager
+    async def remains(self) -> AsyncIterator[Remains]:
+        """The same room, in which nothing is alive."""
+        await self.kill()
+        yield Rest(self, KillProof(before=0, alive=0, witness="none is needed", seconds=0.0))
 
     async def kill(self) -> None:
         """Nothing runs outside a stream."""

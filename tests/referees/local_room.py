@@ -14,7 +14,9 @@ import anyio
 from anyio.abc import ByteStream, Process
 from anyio.streams.stapled import StapledByteStream
 
-from harness.walls import ExecResult
+from harness.ports import Remains
+from harness.walls import ExecResult, KillProof
+from harness.workspaces.remains import Rest
 
 __all__ = ["LocalRooms"]
 
@@ -40,9 +42,21 @@ class LocalRoom:
                 if process.returncode is None:
                     process.kill()
 
+    gateway: Path | None = None
+
     async def exec(self, argv: Sequence[str], **_: Any) -> ExecResult:
         """Nothing is run here but streams."""
         raise AssertionError(f"a referee that streams has no use for exec: {argv!r}")
+
+    async def sweep(self) -> int | None:
+        """Nothing lives on after a call here."""
+        return 0
+
+    @asynccontextmanager
+    async def remains(self) -> AsyncIterator[Remains]:
+        """The same room, in which nothing is alive."""
+        await self.kill()
+        yield Rest(self, KillProof(before=0, alive=0, witness="none is needed", seconds=0.0))
 
     async def kill(self) -> None:
         """Kill what was started."""
