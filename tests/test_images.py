@@ -335,16 +335,20 @@ def test_stripping_takes_what_differs_by_build(root: Path) -> None:
 
 
 def test_furnishing_adds_our_users_and_keeps_the_others(root: Path) -> None:
-    """Both users of a workspace are there under their numbers, whoever had them before; other accounts stay."""
+    """Keeper and every seat are there under their numbers, whoever had them before; other accounts stay."""
     (root / "etc").mkdir()
     (root / "etc" / "passwd").write_text(
-        "root:x:0:0::/:/bin/sh\nmail:x:8:8::/:/bin/false\nthief:x:20001:1::/:/bin/sh\n"
+        "root:x:0:0::/:/bin/sh\nmail:x:8:8::/:/bin/false\nthief:x:20001:1::/:/bin/sh\nlate:x:20512:1::/:/bin/sh\n"
     )
     furnish(root)
     lines = (root / "etc" / "passwd").read_text().splitlines()
     assert {line.split(":")[0]: line.split(":")[2] for line in lines} == {
         "root": "0", "nobody": "65534", "keeper": "20000", "seat": "20001", "mail": "8",
+        **{f"seat-{uid}": str(uid) for uid in range(20002, 20513)},
     }  # fmt: skip
+    assert len(lines) == 516
+    groups = [line.split(":") for line in (root / "etc" / "group").read_text().splitlines()]
+    assert {group[2] for group in groups} >= {str(uid) for uid in range(20000, 20513)}
     assert "127.0.0.1 localhost" in (root / "etc" / "hosts").read_text()
     assert "myhostname" in (root / "etc" / "nsswitch.conf").read_text()
 

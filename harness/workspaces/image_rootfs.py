@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import ImageError
-from harness.workspaces.images import KEEPER, SEAT
+from harness.workspaces.images import KEEPER, SEAT, SEATS
 
 __all__ = ["furnish", "strip"]
 
@@ -21,13 +21,17 @@ _FILES_REMOVED = (
     "etc/.pwd.lock", "etc/apt/sources.list", "var/lib/random-seed", "etc/mtab", "etc/ssl/private/ssl-cert-snakeoil.key",
 )  # fmt: skip
 
+_SEATS = {"seat" if uid == SEAT else f"seat-{uid}": uid for uid in SEATS}
 _USERS = (
     "root:x:0:0:root:/root:/bin/bash",
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
     f"keeper:x:{KEEPER}:{KEEPER}:keeper:/nonexistent:/usr/sbin/nologin",
-    f"seat:x:{SEAT}:{SEAT}:seat:/workspace:/bin/bash",
+    *(f"{name}:x:{uid}:{uid}:seat:/workspace:/bin/bash" for name, uid in _SEATS.items()),
 )
-_GROUPS = ("root:x:0:", "tty:x:5:", "nogroup:x:65534:", f"keeper:x:{KEEPER}:", f"seat:x:{SEAT}:")
+_GROUPS = (
+    "root:x:0:", "tty:x:5:", "nogroup:x:65534:", f"keeper:x:{KEEPER}:",
+    *(f"{name}:x:{uid}:" for name, uid in _SEATS.items()),
+)  # fmt: skip
 _HOSTS = "127.0.0.1 localhost seat\n::1 localhost ip6-localhost ip6-loopback\n"
 # An engine gives a container without networking an empty /etc/hosts whatever its image says: there the module
 # `myhostname`, which needs no file, answers for localhost and for the container's own name.
@@ -48,7 +52,7 @@ def strip(root: Path) -> None:
 
 
 def furnish(root: Path) -> None:
-    """Give `root` what a workspace relies on: its two users, its mount points, and names that resolve."""
+    """Give `root` what a workspace relies on: keeper and seats, its mount points, and names that resolve."""
     for name in _FOLDERS_MADE:
         _inside(root, name).mkdir(parents=True, exist_ok=True)
     _write(root, "etc/passwd", _with(root, "etc/passwd", _USERS))

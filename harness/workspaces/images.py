@@ -23,7 +23,7 @@ from harness.canonical import canonical_bytes, digest_bytes, digest_json
 from harness.errors import ImageError, IntegrityError, unknown_name
 from harness.workspaces.image_layer import pack, unpack
 
-__all__ = ["DEFAULT_IMAGE", "KEEPER", "SEAT", "SEAT_PATH", "ImageStore", "StoredImage", "content_digest"]
+__all__ = ["DEFAULT_IMAGE", "KEEPER", "SEAT", "SEATS", "SEAT_PATH", "ImageStore", "StoredImage", "content_digest"]
 
 DEFAULT_IMAGE = "proctor-seat"
 """The image that a workspace has unless the experiment names another."""
@@ -33,6 +33,9 @@ KEEPER = 20_000
 
 SEAT = 20_001
 """The user that everything of a seat's runs as."""
+
+SEATS = range(SEAT, SEAT + 512)
+"""Users that images know, so that cells which run at once can each have one of their own."""
 
 SEAT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
