@@ -146,12 +146,21 @@ def classify(
 
 
 def weigh(
-    tries: Sequence[Try], *, canary: str | None, absent: frozenset[str] = ABSENT, witness: str | None = None
+    tries: Sequence[Try],
+    *,
+    canary: str | None,
+    absent: frozenset[str] = ABSENT,
+    denied: frozenset[str] = DENIED,
+    witness: str | None = None,
 ) -> Attempt:
-    """The finding of many tries, by the rule at the top of this page. Its evidence never shows the canary."""
+    """
+    The finding of many tries, by the rule at the top of this page. Its evidence never shows the canary.
+
+    `denied` are the signatures that count as DENIED here: a limit says no in words of its own (EFBIG, ENOMEM, SIGKILL).
+    """
     if not tries:
         return Attempt(finding=Finding.INCONCLUSIVE, evidence="nothing was tried")
-    found = [_one(item, canary, absent) for item in tries]
+    found = [_one(item, canary, absent, denied) for item in tries]
     for finding in (Finding.SERVED, Finding.INCONCLUSIVE, Finding.DENIED, Finding.ABSENT):
         said = [attempt.evidence for attempt in found if attempt.finding is finding]
         if not said:
@@ -163,7 +172,7 @@ def weigh(
     raise AssertionError("every try has a finding")
 
 
-def _one(item: Try, canary: str | None, absent: frozenset[str]) -> Attempt:
+def _one(item: Try, canary: str | None, absent: frozenset[str], denied: frozenset[str]) -> Attempt:
     if item.got is not None:
         if canary and canary.encode() in item.got:
             return Attempt(finding=Finding.SERVED, evidence=f"{item.what}: the canary came back")
@@ -175,7 +184,7 @@ def _one(item: Try, canary: str | None, absent: frozenset[str]) -> Attempt:
     signature = item.signature or "no signature"
     if signature in absent:
         return Attempt(finding=Finding.ABSENT, evidence=f"{item.what}: {signature}")
-    if signature in DENIED:
+    if signature in denied:
         return Attempt(finding=Finding.DENIED, evidence=f"{item.what}: {signature}")
     note = ", so something was reached" if reach_of(signature) is Reach.OPEN else ""
     return Attempt(finding=Finding.INCONCLUSIVE, evidence=f"{item.what}: {signature}{note}")
