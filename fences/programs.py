@@ -1,7 +1,8 @@
 """
 What runs inside a workspace for a probe: a small python3 program with one report line, and how its report is read.
 
-A program knows where to look and never what it should find: the canary's value stays with the host.
+A program knows where to look and never what it should find: the canary's value stays with the host. Many programs run
+as one where each cell's gate must be quick: `fences/batch.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from fences.classifier import ABSENT, Try, tries_of, weigh
+from fences.classifier import ABSENT, DENIED, Try, tries_of, weigh
 from fences.weakenings import walls_changed
 from harness.ports import Workspace
 from harness.views import Attempt, Fence, Finding, Site
@@ -81,6 +82,10 @@ class ProgramProbe:
     """The name in `Site.canaries` of the value that must come back, or None where a fact is the evidence."""
     absent: ClassVar[frozenset[str]] = ABSENT
     """The signatures that count as ABSENT for this probe."""
+    denied: ClassVar[frozenset[str]] = DENIED
+    """The signatures that count as DENIED for this probe."""
+    structural: ClassVar[bool] = True
+    """Whether each cell's own gate makes this attempt too: one that asks how the walls stand, and uses nothing up."""
 
     down: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """The fields of `Walls` that the positive control changes."""
@@ -95,11 +100,21 @@ class ProgramProbe:
         del site
         return None
 
-    async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
-        """Run the program, have the host confirm the target, and weigh the report."""
-        del fence  # a program is told nothing of what holds it
-        tries = await run_program(workspace, self.body, {name: site.places.get(name) for name in self.places})
+    def arguments(self, site: Site) -> dict[str, Any]:
+        """What the program is told: where each of its `places` is."""
+        return {name: site.places.get(name) for name in self.places}
+
+    async def judge(self, tries: Sequence[Try] | str, arguments: Mapping[str, Any], site: Site) -> Attempt:
+        """Have the host confirm the target, and weigh the report of a program that was told `arguments`."""
+        del arguments  # a probe whose evidence is on the host's side looks for it by what the program was told
         if isinstance(tries, str):
             return Attempt(finding=Finding.INCONCLUSIVE, evidence=tries)
         canary = site.canaries[self.canary] if self.canary else None
-        return weigh(tries, canary=canary, absent=self.absent, witness=await self.witness(site))
+        witness = await self.witness(site)
+        return weigh(tries, canary=canary, absent=self.absent, denied=self.denied, witness=witness)
+
+    async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
+        """Run the program and judge what it reports."""
+        del fence  # a program is told nothing of what holds it
+        arguments = self.arguments(site)
+        return await self.judge(await run_program(workspace, self.body, arguments), arguments, site)
