@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +32,11 @@ def room(answer=None):
 def body(name, text, **arguments):
     """One program."""
     return Body(name=name, body=text, arguments=arguments)
+
+
+def lives(pid):
+    """Whether a process is there."""
+    return Path("/proc", pid).exists()
 
 
 async def test_each_body_is_told_its_own_and_reports_its_own(tmp_path):
@@ -75,7 +80,7 @@ attempt("mess", lambda: {"fact": str(child.pid)})
     assert [path.name for path in tmp_path.iterdir()] == ["task.md"]
     assert tmp_path.stat().st_mtime_ns == before
     pid = batch.tries["mess"][0].fact
-    assert pid not in os.listdir("/proc")
+    assert not lives(pid)
 
 
 async def test_what_can_not_be_taken_away_is_told(tmp_path):
