@@ -9,6 +9,10 @@ from typing import Literal, TypeAlias
 from harness.values import STRICT
 
 __all__ = [
+    "GATEWAY_FOLDER",
+    "GATEWAY_PORT",
+    "GATEWAY_SOCKET",
+    "GATEWAY_SOURCE",
     "Caps",
     "ExecResult",
     "GatewayRules",
@@ -19,6 +23,21 @@ __all__ = [
     "ToolRules",
     "Walls",
 ]
+
+GATEWAY_FOLDER = "/run/gateway"
+"""Where a workspace with the network `gateway` sees the gateway's folder, read-only."""
+
+GATEWAY_SOCKET = "model.sock"
+"""The gateway's socket in that folder."""
+
+GATEWAY_PORT = 8081
+"""The port of a workspace's own loopback that is joined to the gateway's socket."""
+
+GATEWAY_SOURCE = "gateway"
+"""
+What the facts of a running workspace call the source of its own gateway's folder: the folder's path on the host is new
+for each workspace, and a backend shows this name only for the very folder that is `workspace.gateway`.
+"""
 
 Namespace: TypeAlias = Literal["cgroup", "ipc", "pid", "uts"]
 SystemCalls: TypeAlias = Literal["listed", "traced", "engine", "any"]
