@@ -100,8 +100,9 @@ class ProgramProbe:
         del site
         return None
 
-    def arguments(self, site: Site) -> dict[str, Any]:
-        """What the program is told: where each of its `places` is."""
+    def arguments(self, fence: Fence, site: Site) -> dict[str, Any]:
+        """What the program is told: where each of its `places` is, and of what holds it no more than a probe needs."""
+        del fence
         return {name: site.places.get(name) for name in self.places}
 
     async def judge(self, tries: Sequence[Try] | str, arguments: Mapping[str, Any], site: Site) -> Attempt:
@@ -115,6 +116,5 @@ class ProgramProbe:
 
     async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
         """Run the program and judge what it reports."""
-        del fence  # a program is told nothing of what holds it
-        arguments = self.arguments(site)
+        arguments = self.arguments(fence, site)
         return await self.judge(await run_program(workspace, self.body, arguments), arguments, site)
