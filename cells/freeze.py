@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from cells.backends import AUTO, usable_backend
+from cells.leak_gate import refuse_leaking_tasks
 from cells.outlook import outlook
 from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
+from fences.rendering import layer_digests
 from harness import plugins
 from harness.blobs import BlobStore
 from harness.canonical import digest_bytes, digest_json
@@ -45,10 +47,12 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
     """
     Freeze the experiment file `path` (absolute) into `runs/<id>/registration.json`; harmless when it is there already.
 
-    Raises `UsageError` for whatever of it can't be used, `Blamed` when an engine or model server does not answer.
+    Raises `UsageError` for whatever of it can't be used, `GateRefused` when a seat would be shown what is sealed,
+    `Blamed` when an engine or model server does not answer.
     """
     experiment, identities = await settle(load_experiment(path), say=say)
     parts = assemble(experiment, SourceOrigin(path.parent))
+    refuse_leaking_tasks(parts.tasks.values())
     registration = await _register(parts, identities, source=str(path), clock=clock)
     folder = runs / registration.id
     store = BlobStore(folder / "blobs")
@@ -286,8 +290,7 @@ async def _machine_pins(parts: Parts, identities: Mapping[str, ModelIdentity]) -
     pins: dict[str, Any] = {
         "image": {"name": image, "digest": await parts.backend.image_digest(image)},
         "policy": parts.policy.digest,
-        "walls": digest_json(dict(parts.backend.options(parts.fence.walls))),
-        "tool rules": digest_json({**asdict(parts.fence.rules), "tools": sorted(parts.fence.rules.tools)}),
+        **layer_digests(parts.policy, image, parts.backend),
         "seat options": dict(parts.seat.options()),
     }
     for name, identity in identities.items():

@@ -10,7 +10,7 @@ from fences.receipt import Receipt
 from fences.rows import ABILITY, ProbeRow, why_not
 from harness.errors import GateRefused, unknown_name
 
-__all__ = ["gate", "refusals"]
+__all__ = ["gate", "refusal_text", "refusals"]
 
 
 def gate(
@@ -24,9 +24,12 @@ def gate(
     """
     faults = refusals(rows, policy, probes=probes, taken_for=taken_for, now=now)
     if faults:
-        raise GateRefused(
-            "fence", f"{len(faults)} reason{'s' * (len(faults) > 1)} not to start:\n  " + "\n  ".join(faults)
-        )
+        raise GateRefused("fence", refusal_text(faults))
+
+
+def refusal_text(faults: Sequence[str]) -> str:
+    """Every reason not to start, as a person reads them."""
+    return f"{len(faults)} reason{'s' * (len(faults) > 1)} not to start:\n  " + "\n  ".join(faults)
 
 
 def refusals(

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fences.policy import FencePolicy
+from fences.rendering import layer_digests
 from harness.canonical import digest_bytes, digest_json
+from harness.code import code_digest
 from harness.errors import PluginError
 from harness.plugins import load, table
 from harness.ports import Probe, WorkspaceBackend
@@ -19,16 +21,22 @@ __all__ = ["Receipt", "probes_digest", "registered_probes", "take_receipt"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt:
-    """The digests of policy, image and probe sources, what the engine says of itself, and the machine."""
+    """
+    The digests of the policy, of what it renders to on this backend, of the image, of the probes' sources and of
+    Proctor's own code; what the engine says of itself and does not enforce (each guarantee: None, or why); the machine.
+    """
 
     __pydantic_config__ = STRICT
 
     policy: str
+    walls: str
     image: str
     backend: str
     engine: Mapping[str, str]
+    guarantees: Mapping[str, str | None]
     node: str
     probes: str
+    code: str
 
     @property
     def digest(self) -> str:
@@ -39,11 +47,14 @@ class Receipt:
         """The receipt as JSON data, for the record."""
         return {
             "policy": self.policy,
+            "walls": self.walls,
             "image": self.image,
             "backend": self.backend,
             "engine": dict(self.engine),
+            "guarantees": dict(self.guarantees),
             "node": self.node,
             "probes": self.probes,
+            "code": self.code,
         }
 
     def differences(self, other: Receipt) -> tuple[str, ...]:
@@ -78,9 +89,12 @@ async def take_receipt(backend: WorkspaceBackend, policy: FencePolicy, image: st
     """The receipt of a table that would be taken here and now."""
     return Receipt(
         policy=policy.digest,
+        walls=digest_json(layer_digests(policy, image, backend)),
         image=await backend.image_digest(image),
         backend=backend.name,
         engine=dict(await backend.engine()),
+        guarantees=dict(await backend.guarantees()),
         node=f"{platform.node()} {platform.system()} {platform.release()} {platform.machine()}",
         probes=probes_digest(),
+        code=code_digest(),
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 
 from fences.policy import FencePolicy
+from harness.canonical import Json, digest_json
 from harness.errors import GateRefused, unknown_name
 from harness.permissions import READING, WRITING
+from harness.ports import WorkspaceBackend
 from harness.views import Fence
 from harness.walls import ToolRules, Walls
 
-__all__ = ["Provenance", "check_requires", "provenance", "render"]
+__all__ = ["Provenance", "check_requires", "layer_digests", "layers", "provenance", "render"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +42,25 @@ def render(policy: FencePolicy, image: str) -> Fence:
         background=policy.background,
     )
     return Fence(walls=walls, rules=rules, gateway=policy.gateway)
+
+
+def layers(policy: FencePolicy, image: str, backend: WorkspaceBackend) -> dict[str, Json]:
+    """
+    Each layer of the fence as JSON data: what the backend is asked for (`walls`), the tools' rules, and the gateway's.
+
+    Raises `FenceError` for walls that this backend can't have.
+    """
+    fence = render(policy, image)
+    return {
+        "walls": dict(backend.options(fence.walls)),
+        "tool rules": {**asdict(fence.rules), "tools": sorted(fence.rules.tools)},
+        "gateway": asdict(fence.gateway),
+    }
+
+
+def layer_digests(policy: FencePolicy, image: str, backend: WorkspaceBackend) -> dict[str, str]:
+    """SHA-256 of each layer's canonical bytes: equal exactly where the layers are, byte for byte."""
+    return {name: digest_json(layer) for name, layer in layers(policy, image, backend).items()}
 
 
 def provenance(policy: FencePolicy) -> tuple[Provenance, ...]:

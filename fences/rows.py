@@ -28,9 +28,10 @@ class ProbeRow:
     One line of the table. `kind` is `breach` (an attempt to get out), `ability` (something the seat must be able to do)
     or `running` (something the engine was asked about).
 
-    `finding_down` is None where no control was measured; the evidence then says why. `expected` are the findings that
-    count with the fence up. `holds` is None for "not measured": such a row can't vouch. `ms` is the time of both
-    attempts, in milliseconds. No evidence holds a canary, an address or a path of the run.
+    `finding_up` is None where the backend does not enforce what the probe is about, so that nothing was tried;
+    `finding_down` is None where no control was measured. The evidence then says why. `expected` are the findings that
+    count with the fence up. `holds` is None for either: such a row can't vouch. `ms` is the time of both attempts, in
+    milliseconds. No evidence holds a canary, an address or a path of the run.
     """
 
     __pydantic_config__ = STRICT
@@ -39,7 +40,7 @@ class ProbeRow:
     language: str
     kind: Literal["breach", "ability", "running"] = "breach"
     expected: tuple[Finding, ...]
-    finding_up: Finding
+    finding_up: Finding | None
     evidence_up: str
     finding_down: Finding | None
     evidence_down: str
@@ -60,7 +61,7 @@ class ProbeRow:
         language: str,
         kind: Literal["breach", "ability", "running"] = "breach",
         expected: Iterable[Finding],
-        up: tuple[Finding, str],
+        up: tuple[Finding | None, str],
         down: tuple[Finding | None, str] = (None, ""),
         weakening: str = "",
         ms: float = 0.0,
@@ -82,12 +83,13 @@ class ProbeRow:
         )
 
 
-def judged(kind: str, expected: Iterable[Finding], up: Finding, down: Finding | None) -> bool | None:
+def judged(kind: str, expected: Iterable[Finding], up: Finding | None, down: Finding | None) -> bool | None:
     """
     Whether findings make a row hold. Up must be expected, whatever else; an INCONCLUSIVE never is. For a breach, down
-    must be SERVED; None there is "not measured". An engine that does not say is "not measured" too.
+    must be SERVED; None there is "not measured". An engine that does not say is "not measured" too, and so is what a
+    backend does not enforce.
     """
-    if kind == "running" and up is Finding.INCONCLUSIVE:
+    if up is None or (kind == "running" and up is Finding.INCONCLUSIVE):
         return None
     if up is Finding.INCONCLUSIVE or up not in expected:
         return False
@@ -99,6 +101,8 @@ def judged(kind: str, expected: Iterable[Finding], up: Finding, down: Finding | 
 def why_not(row: ProbeRow) -> str:
     """Why a row does not hold, or why it was not measured, as a sentence."""
     wanted = " or ".join(row.expected)
+    if row.finding_up is None:
+        return f"{row.probe}: {row.evidence_up}"
     if row.holds is None and row.kind == "running":
         return f"{row.probe}: not measured: {row.evidence_up}"
     if row.finding_up not in row.expected:
@@ -114,6 +118,8 @@ def why_not(row: ProbeRow) -> str:
 def row_line(row: ProbeRow) -> str:
     """A row as a person reads it while the table is taken, in the words of its kind."""
     match row.kind:
+        case "breach" if row.finding_up is None:
+            return f"probe {row.probe}: {row.evidence_up}"
         case "breach":
             down = row.finding_down or "not measured"
             return f"probe {row.probe}: {row.finding_up} with the fence up, {down} with it down"

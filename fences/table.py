@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -75,7 +75,8 @@ async def probe_all(
     """
     The probe table of `policy` on `backend`: rows about what is running, what must work, and every probe.
 
-    All attempts with the fence up share one sealed workspace; each control has its own, at most `workspaces` at once.
+    Attempts with the fence up share one sealed workspace, but for those of probes that are `alone`; each control has
+    its own. At most `workspaces` are open at once. What the backend says it does not enforce is not tried.
     Raises `WorkspaceError` when the backend fails; what does not hold is in the rows, for the gate.
     """
     taking = _Taking(
@@ -93,10 +94,53 @@ async def probe_all(
 
 
 async def _take(taking: _Taking, site: Site) -> tuple[ProbeRow, ...]:
-    """Both sides of every probe at once. The first failure of the machinery ends it all, as it came up."""
+    """Both sides of every probe at once, and then those that need quiet, one after the other."""
+    guarantees = await taking.backend.guarantees()
+    sides = _Sides(taking, site)
+    tried: list[Probe] = []
+    for probe in taking.probes:
+        why = _unenforced(probe, guarantees)
+        if why is None:
+            tried.append(probe)
+        else:
+            sides.up[probe.name] = sides.down[probe.name] = _Side(finding=None, evidence=why)
     before: list[ProbeRow] = []
-    ups: dict[str, _Side] = {}
-    downs: dict[str, _Side] = {}
+
+    async def upright() -> None:
+        together = [probe for probe in tried if not _alone(probe) and not _quiet(probe)]
+        before.extend(await _fence_up(taking, site, together, sides.up))
+
+    busy = [probe for probe in tried if not _quiet(probe)]
+    apart = [partial(sides.take_up, probe) for probe in busy if _alone(probe)]
+    await _all_at_once([upright, *apart, *(partial(sides.take_down, probe) for probe in busy)])
+    for probe in filter(_quiet, tried):
+        await sides.take_up(probe)
+        await sides.take_down(probe)
+    rows = [_row(taking, probe, sides.up[probe.name], sides.down[probe.name]) for probe in taking.probes]
+    return (*before, *rows)
+
+
+class _Sides:
+    """What became of each probe's attempts with the fence up and with it down, by its name."""
+
+    def __init__(self, taking: _Taking, site: Site) -> None:
+        self._taking, self._site = taking, site
+        self.up: dict[str, _Side] = {}
+        self.down: dict[str, _Side] = {}
+
+    async def take_up(self, probe: Probe) -> None:
+        """The attempt with the fence up, in a room of its own."""
+        taking = self._taking
+        async with taking.limiter, taking.backend.open(taking.strict.walls, run=taking.run) as room:
+            self.up[probe.name] = await _attempt(taking, probe, room, taking.strict, self._site)
+
+    async def take_down(self, probe: Probe) -> None:
+        """The positive control."""
+        self.down[probe.name] = await _fence_down(self._taking, probe, self._site)
+
+
+async def _all_at_once(works: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    """Run all of it; the first failure of the machinery ends the rest, and is raised as it came up."""
     failures: list[Exception] = []
 
     async with anyio.create_task_group() as tasks:
@@ -108,23 +152,33 @@ async def _take(taking: _Taking, site: Site) -> tuple[ProbeRow, ...]:
                 failures.append(error)
                 tasks.cancel_scope.cancel()
 
-        async def upright() -> None:
-            before.extend(await _fence_up(taking, site, ups))
-
-        async def weakened(probe: Probe) -> None:
-            downs[probe.name] = await _fence_down(taking, probe, site)
-
-        tasks.start_soon(guarded, upright)
-        for probe in taking.probes:
-            tasks.start_soon(guarded, partial(weakened, probe))
+        for work in works:
+            tasks.start_soon(guarded, work)
     if failures:
         raise failures[0]
-    rows = [_row(taking, probe, ups[probe.name], downs[probe.name]) for probe in taking.probes]
-    return (*before, *rows)
 
 
-async def _fence_up(taking: _Taking, site: Site, ups: dict[str, _Side]) -> list[ProbeRow]:
-    """Everything that is asked of the sealed workspace: what runs, what works, and every attempt."""
+def _alone(probe: Probe) -> bool:
+    """Whether a probe needs a room of its own with the fence up too, since it uses the room up (`alone = True`)."""
+    return bool(getattr(probe, "alone", False))
+
+
+def _unenforced(probe: Probe, guarantees: Mapping[str, str | None]) -> str | None:
+    """
+    Why this backend does not enforce what a probe is about (`guarantee = NAME`), or None if it does. Nothing is tried
+    then: what is not held could hurt the host, and a finding would say nothing new.
+    """
+    why = guarantees.get(str(getattr(probe, "guarantee", None)))
+    return None if why is None else f"not enforced here: {why}"
+
+
+def _quiet(probe: Probe) -> bool:
+    """Whether a probe measures time, so that no other attempt may be under way on the machine (`quiet = True`)."""
+    return bool(getattr(probe, "quiet", False))
+
+
+async def _fence_up(taking: _Taking, site: Site, probes: Sequence[Probe], ups: dict[str, _Side]) -> list[ProbeRow]:
+    """Everything that is asked of the sealed workspace: what runs, what works, and the attempts of `probes`."""
     rows: list[ProbeRow] = []
     async with taking.limiter, taking.backend.open(taking.strict.walls, run=taking.run) as room:
         rows += running_rows(compare_running(taking.strict.walls, await room.facts()))
@@ -132,7 +186,7 @@ async def _fence_up(taking: _Taking, site: Site, ups: dict[str, _Side]) -> list[
             rows.append(await _ability(taking, name, room, site))
         for row in rows:
             taking.progress(row)
-        for probe in taking.probes:
+        for probe in probes:
             ups[probe.name] = await _attempt(taking, probe, room, taking.strict, site)
     return rows
 
@@ -172,6 +226,8 @@ async def _attempt(taking: _Taking, probe: Probe, room: Workspace, fence: Fence,
         found = await probe.attempt(room, fence, site)
     except WorkspaceError:
         raise
+    except NotMeasuredError as error:
+        return _Side(finding=None, evidence=_clean(str(error), site))
     except Exception as error:  # noqa: BLE001 - whatever a plugin's probe raises, nothing may be concluded from it
         found = Attempt(finding=Finding.INCONCLUSIVE, evidence=f"the probe failed: {type(error).__name__}: {error}")
     elapsed = (taking.clock.monotonic() - start) * 1000
@@ -185,7 +241,6 @@ def _clean(evidence: str, site: Site) -> str:
 
 
 def _row(taking: _Taking, probe: Probe, up: _Side, down: _Side) -> ProbeRow:
-    assert up.finding is not None  # only a control may be left out
     row = ProbeRow.of(
         probe=probe.name,
         language=probe.language,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from pydantic import ValidationError
@@ -20,7 +20,10 @@ from tests.fake_workspace import FakeBackend
 
 DENIED, ABSENT, SERVED, UNCLEAR = Finding.DENIED, Finding.ABSENT, Finding.SERVED, Finding.INCONCLUSIVE
 POLICY = FencePolicy(tools=("read", "submit"), requires=("network", "probe:net"), must_work=("read-task",))
-RECEIPT = Receipt(policy="p", image="i", backend="fake", engine={"v": "1"}, node="n", probes="q")
+RECEIPT = Receipt(
+    policy="p", walls="w", image="i", backend="fake", engine={"v": "1"}, guarantees={"cpu": None}, node="n",
+    probes="q", code="c",
+)  # fmt: skip
 PROBES = ("net", "tool-read")
 
 
@@ -131,10 +134,10 @@ def test_a_required_probe_that_nobody_knows_refuses():
     assert "Did you mean 'net'" in refused(rows(), policy=policy)
 
 
-@pytest.mark.parametrize("field", ["policy", "image", "backend", "engine", "node", "probes"])
+@pytest.mark.parametrize("field", [item.name for item in fields(Receipt)])
 def test_rows_of_something_else_refuse(field):
     """Rows count for this very policy, image, engine, node and set of probes; the part that differs is named."""
-    other = {"v": "2"} if field == "engine" else "other"
+    other = {"engine": {"v": "2"}, "guarantees": {"cpu": "no control groups"}}.get(field, "other")
     text = refused(rows(), now=replace(RECEIPT, **{field: other}))
     assert f"the rows were taken for another {field}: {other!r}, not" in text
     assert replace(RECEIPT, **{field: other}).digest != RECEIPT.digest
@@ -219,7 +222,7 @@ async def test_a_receipt_is_taken_of_what_is_there():
     assert (receipt.engine["engine"], receipt.probes) == ("fake", probes_digest())
     assert receipt.differences(receipt) == ()
     other = await take_receipt(FakeBackend(), POLICY, "img2")
-    assert [item.split(":")[0] for item in receipt.differences(other)] == ["image"]
+    assert [item.split(":")[0] for item in receipt.differences(other)] == ["walls", "image"]
 
 
 @pytest.mark.parametrize(
