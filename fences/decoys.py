@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 import anyio
-from anyio.abc import SocketStream, UDPSocket
+from anyio.abc import Listener, SocketStream, UDPSocket
 
-__all__ = ["Answerer", "answer_dns", "answer_engine", "answer_line"]
+__all__ = ["Answerer", "answer_dns", "answer_engine", "answer_forever", "answer_line"]
 
 Answerer: TypeAlias = Callable[[SocketStream], Awaitable[None]]
 
@@ -52,4 +53,14 @@ async def answer_dns(server: UDPSocket, canary: str) -> None:
         text = canary.encode()
         record = b"\xc0\x0c\x00\x10\x00\x01\x00\x00\x00\x00" + (len(text) + 1).to_bytes(2, "big") + bytes([len(text)])
         head = query[:2] + b"\x85\x80\x00\x01\x00\x01\x00\x00\x00\x00"
-        await server.sendto(head + query[12:] + record + text, host, port)
+        with suppress(OSError):  # whoever asked may be gone: that is no reason to answer nobody any more
+            await server.sendto(head + query[12:] + record + text, host, port)
+
+
+async def answer_forever(listener: Listener[SocketStream], answer: Answerer) -> None:
+    """Serve `listener` for as long as the stage stands: a machine that is out of descriptors now has some later."""
+    while True:
+        try:
+            await listener.serve(answer)
+        except OSError:
+            await anyio.sleep(0.1)

@@ -2,17 +2,14 @@
 The decoys that the host sets out for one probing: listeners that answer with a canary, files, a process, a neighbour.
 
 Everything is real, since a wall in front of nothing always seems to hold; and everything is gone when the stage is
-left, however it is left.
+left, however it is left. It may stand for as long as a run takes, and costs nothing while nobody asks.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
+import platform
 import socket
 import stat
-import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -22,9 +19,11 @@ from typing import Any, TypeAlias
 import anyio
 from anyio.abc import SocketAttribute
 
-from fences.decoys import answer_dns, answer_engine, answer_line
-from harness.clock import Clock, fresh_token
-from harness.environment import lent, terminal_env
+from fences.decoy_files import Home, lay_files, set_user_id_program
+from fences.decoy_process import decoy_process
+from fences.decoys import answer_dns, answer_engine, answer_forever, answer_line
+from harness.clock import Clock, SystemClock, fresh_token
+from harness.environment import lent
 from harness.errors import WorkspaceError
 from harness.ports import Workspace
 from harness.views import Site
@@ -39,12 +38,14 @@ Server: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]
 
 _CANARIES = (
     "loopback", "address", "loopback6", "dns", "abstract", "host-file", "sealed-file", "neighbour-file",
-    "engine-socket", "variable", "process", "tool", "tool-write", "tool-edit",
+    "engine-socket", "variable", "process", "shared-memory", "key", "tool", "tool-write", "tool-edit",
 )  # fmt: skip
 
-_PLACE = Path("/tmp")  # noqa: S108 - each workspace has a /tmp of its own, where a control can show one of these paths
-_PREFIX = "proctor-stage-"
-_STALE_S = 3600.0
+_DOCUMENTATION, _DOCUMENTATION6 = "198.51.100.1", "2001:db8::1"
+"""Addresses that are nobody's, to ask for a route."""
+
+_DEVICES = ("/dev/kmsg", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/loop-control")
+"""Devices of a host that no workspace has; a control shows the first that is there."""
 
 _WRITE = "import sys; data = sys.stdin.read()\nfor path in sys.argv[1:]:\n    open(path, 'w').write(data)"
 
@@ -56,7 +57,7 @@ class _Setting:
         self.home = home
         self.caps = caps
         self.canaries = {name: fresh_token() for name in _CANARIES}
-        self.places = {"home": str(home)}
+        self.places: dict[str, str] = {}
 
     def site(self) -> Site:
         return Site(canaries=dict(self.canaries), places=dict(self.places), caps=self.caps)
@@ -64,7 +65,7 @@ class _Setting:
 
 @asynccontextmanager
 async def set_the_stage(
-    open_neighbour: NeighbourOpener | None = None, *, caps: Caps | None = None
+    open_neighbour: NeighbourOpener | None = None, *, caps: Caps | None = None, clock: Clock | None = None
 ) -> AsyncIterator[Site]:
     """
     Set out every decoy that this host can have, and yield where each is and what only the host knows of it. `caps` are
@@ -73,36 +74,50 @@ async def set_the_stage(
     `open_neighbour` opens the second workspace, which then writes its own canary; without it the host writes that.
     Raises `WorkspaceError` when the neighbour can't be opened or can't write.
     """
-    home = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="proctor-stage-", dir="/tmp")))
-    setting = _Setting(home, caps if caps is not None else Caps())
+    home = await anyio.to_thread.run_sync(Home, clock or SystemClock())
     try:
-        await anyio.to_thread.run_sync(_lay_files, setting)
+        setting = _Setting(home.path, caps if caps is not None else Caps())
+        setting.places |= await anyio.to_thread.run_sync(lay_files, home.path, setting.canaries)
+        setting.places |= await anyio.to_thread.run_sync(_what_this_host_has)
         async with AsyncExitStack() as stack:
-            servers = [
-                *await _open_tcp(setting, stack),
-                *await _open_dns(setting, stack),
-                *await _open_unix(setting, stack),
-            ]
-            await stack.enter_async_context(_served(servers))
-            await stack.enter_async_context(_marked_process(setting))
-            setting.places["variable"] = f"PROCTOR_DECOY_{fresh_token(4).upper()}"
-            stack.enter_context(lent(setting.places["variable"], setting.canaries["variable"]))
+            await _open_everything(setting, stack)
             await _invite_neighbour(setting, stack, open_neighbour)
             yield setting.site()
     finally:
         with anyio.move_on_after(10, shield=True):
-            await anyio.to_thread.run_sync(lambda: shutil.rmtree(home, ignore_errors=True))
+            await anyio.to_thread.run_sync(home.remove)
 
 
-def _make_home(clock: Clock, *, place: Path = _PLACE) -> Path:
-    """A fresh folder for the decoys; those that a killed process of this user's left long ago are taken away."""
-    for old in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another process may be taking it away just now
-            info = old.lstat()
-            age = clock.now().timestamp() - info.st_mtime
-            if stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() and age > _STALE_S:
-                shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+async def _open_everything(setting: _Setting, stack: AsyncExitStack) -> None:
+    """What answers, and what lives: listeners, the variable, and the process."""
+    servers = [
+        *await _open_tcp(setting, stack),
+        *await _open_dns(setting, stack),
+        *await _open_unix(setting, stack),
+    ]
+    await stack.enter_async_context(_served(servers))
+    variable = f"PROCTOR_DECOY_{fresh_token(4).upper()}"
+    lending = {variable: setting.canaries["variable"]}
+    stack.enter_context(lent(variable, lending[variable]))
+    process = decoy_process(setting.home, setting.canaries, lending)
+    setting.places |= {"variable": variable, **await stack.enter_async_context(process)}
+
+
+def _what_this_host_has() -> dict[str, str]:
+    """What is no decoy but part of the host itself, where it has it: for controls that show it."""
+    found = {
+        "set-user-id": set_user_id_program(),
+        "device-path": next((path for path in _DEVICES if stat.S_ISCHR(_mode(path))), None),
+        "route6": _DOCUMENTATION6 if _source_address(_DOCUMENTATION6, socket.AF_INET6) else None,
+        "host-name": platform.node() or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _mode(path: str) -> int:
+    with suppress(OSError):
+        return Path(path).stat().st_mode
+    return 0
 
 
 @asynccontextmanager
@@ -121,44 +136,18 @@ async def _served(servers: Sequence[Server]) -> AsyncIterator[None]:
         raise failure
 
 
-def _lay_files(setting: _Setting) -> None:
-    home, places = setting.home, setting.places
-    home.chmod(0o755)
-    sealed = home / "sealed"
-    files = {
-        "host-file": (home / "host-file", "host-file"),
-        "sealed-file": (sealed / "tests" / f"test_hidden_{fresh_token(4)}.py", "sealed-file"),
-        "sealed-solution": (sealed / "solution" / "solution.py", "sealed-file"),
-    }
-    for name, (path, canary) in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"# {setting.canaries[canary]}\n", "utf-8")
-        path.chmod(0o644)
-        places[name] = f"file {path}"
-    for name in ("outside", "neighbour", "tools", "tools-open"):
-        (home / name).mkdir()
-        (home / name).chmod(0o777)  # whoever a workspace's user is, it could write here if the wall were down
-        places[f"{name}-path"] = str(home / name)
-    tool = setting.canaries["tool"]
-    for name, text in (("secret.txt", f"needle {tool}"), (f"name-{tool}", "nothing"), ("editable.txt", "needle")):
-        for folder in ("tools", "tools-open"):
-            path = home / folder / name
-            path.write_text(f"{text}\n", "utf-8")
-            path.chmod(0o666)
-    places |= {
-        "host-file-path": str(home / "host-file"),
-        "sealed-path": str(sealed),
-    }
+def _source_address(target: str, family: socket.AddressFamily) -> str | None:
+    """The address that this host would send from to `target` (nothing is sent), or None if it has no route."""
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as asking:
+            asking.connect((target, 53))
+            return str(asking.getsockname()[0])
+    except OSError:
+        return None
 
 
 def _primary_address() -> str | None:
-    """The address that this host would send from (nothing is sent), or None if it has no route."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        try:
-            asking.connect(("198.51.100.1", 53))
-        except OSError:
-            return None
-        return str(asking.getsockname()[0])
+    return _source_address(_DOCUMENTATION, socket.AF_INET)
 
 
 async def _open_tcp(setting: _Setting, stack: AsyncExitStack) -> list[Server]:
@@ -172,7 +161,7 @@ async def _open_tcp(setting: _Setting, stack: AsyncExitStack) -> list[Server]:
         except OSError:
             continue  # a host without IPv6, say: its probes then ask for a route alone
         await stack.enter_async_context(listener)
-        servers.append(partial(listener.serve, answer_line(setting.canaries[name])))
+        servers.append(partial(answer_forever, listener, answer_line(setting.canaries[name])))
         setting.places[name] = f"tcp {host} {listener.extra(SocketAttribute.local_port)}"  # noqa: S610 - no Django here
     return servers
 
@@ -196,27 +185,13 @@ async def _open_unix(setting: _Setting, stack: AsyncExitStack) -> list[Server]:
     for name, address in (("engine-socket", str(path)), ("abstract", "\0" + abstract)):
         mode = 0o666 if name == "engine-socket" else None
         listener = await stack.enter_async_context(await anyio.create_unix_listener(address, mode=mode))
-        servers.append(partial(listener.serve, answer_engine(setting.canaries[name])))
+        servers.append(partial(answer_forever, listener, answer_engine(setting.canaries[name])))
     setting.places |= {
         "engine-socket": f"unix {path}",
         "engine-socket-path": str(folder),
         "abstract": f"abstract {abstract}",
     }
     return servers
-
-
-@asynccontextmanager
-async def _marked_process(setting: _Setting) -> AsyncIterator[None]:
-    """A process of the host with a canary among its arguments. It ends with its stdin, so it can't outlive us."""
-    marker = f"proctor-decoy-{fresh_token(8)}"
-    argument = f"{marker}={setting.canaries['process']}"
-    argv = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()", argument]
-    async with await anyio.open_process(argv, env=terminal_env(), stdout=None, stderr=None) as process:
-        setting.places["marker"] = marker
-        try:
-            yield
-        finally:
-            process.kill()
 
 
 async def _invite_neighbour(setting: _Setting, stack: AsyncExitStack, open_neighbour: NeighbourOpener | None) -> None:

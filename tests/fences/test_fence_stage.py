@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
 from pathlib import Path
 
 import anyio
 import pytest
 
-from fences.stage import _make_home, set_the_stage
+from fences.decoy_files import Home
+from fences.stage import set_the_stage
 from fences.witnesses import ask, dns_query, vouch
 from harness import environment
 from harness.clock import SystemClock
@@ -25,6 +33,7 @@ ANSWERING = {
     "sealed-file": "sealed-file",
     "sealed-solution": "sealed-file",
     "neighbour-file": "neighbour-file",
+    "process": "process",
 }
 
 
@@ -46,9 +55,11 @@ async def test_every_decoy_answers_the_host():
     async with set_the_stage() as site:
         for place, canary in ANSWERING.items():
             assert await vouch(site, (place,), canary) is None, place
-        for place in ("address", "loopback6", "dns-address"):
+        others = {"address": "address", "loopback6": "loopback6", "dns-address": "dns", "key": "key"}
+        others |= {"segment": "shared-memory", "shared-file": "shared-memory"}
+        for place, canary in others.items():
             if place in site.places:
-                assert await vouch(site, (place,), "dns" if place == "dns-address" else place) is None, place
+                assert await vouch(site, (place,), canary) is None, place
         assert len(set(site.canaries.values())) == len(site.canaries)
         assert not set(site.canaries.values()) & set(site.places.values())
 
@@ -136,18 +147,92 @@ async def test_a_decoy_that_is_down_is_not_vouched_for(answer, said):
 
 
 def test_what_a_killed_process_left_is_taken_away(tmp_path):
-    """An old stage is removed when the next is made; a fresh one, a link and other folders are let be."""
+    """An old stage that nobody holds is removed when the next is made; whatever else there is, is let be."""
     old, fresh, other = (tmp_path / name for name in ("proctor-stage-old", "proctor-stage-new", "something"))
     for folder in (old, fresh, other):
         (folder / "sealed").mkdir(parents=True)
     link = tmp_path / "proctor-stage-link"
     link.symlink_to(other)
-    for path in (old, other):
+    standing = Home(SystemClock(), place=tmp_path)
+    for path in (old, other, standing.path):
         os.utime(path, (0, 0))
     os.utime(link, (0, 0), follow_symlinks=False)
-    made = _make_home(SystemClock(), place=tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([made, fresh, other, link])
+    made = Home(SystemClock(), place=tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([made.path, standing.path, fresh, other, link])
     assert (other / "sealed").is_dir()
+    for home in (made, standing):
+        home.remove()
+    assert sorted(tmp_path.iterdir()) == sorted([fresh, other, link])
+
+
+@pytest.mark.anyio
+async def test_the_stage_takes_what_an_older_one_left():
+    """Setting the stage is what clears the place of those that were killed."""
+    left = Path(tempfile.mkdtemp(prefix="proctor-stage-"))
+    (left / "sealed").mkdir()
+    os.utime(left, (0, 0))
+    async with set_the_stage() as site:
+        assert not await anyio.Path(left).exists()
+        assert await anyio.Path(site.places["home"]).exists()
+
+
+STANDING = """
+import anyio, json, os
+from fences.stage import set_the_stage
+async def main():
+    async with set_the_stage() as site:
+        print(json.dumps(dict(site.places)), flush=True)
+        await anyio.sleep(600)
+anyio.run(main)
+"""
+
+
+def test_a_killed_harness_leaves_nothing():
+    """After a SIGKILL the process of decoys takes away the folder, the shared memory, the key and itself."""
+    argv = [sys.executable, "-c", STANDING]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as harness:
+        places = json.loads(harness.stdout.readline())
+        harness.kill()
+    held = [place for name, place in places.items() if name in ("segment", "key")]
+    patience = time.monotonic() + 15
+    while time.monotonic() < patience and Path(places["home"]).exists():
+        time.sleep(0.02)
+    assert not Path(places["home"]).exists()
+    while time.monotonic() < patience and processes_with(places["marker"]):
+        time.sleep(0.02)
+    assert processes_with(places["marker"]) == []
+    for place in held:
+        with pytest.raises(OSError):  # noqa: PT011 - which one depends on the kind of place
+            ask(place)
+    if "shared-file" in places:
+        assert not Path(places["shared-file"].split(" ")[1]).exists()
+
+
+@pytest.mark.anyio
+async def test_listeners_answer_after_a_bad_caller():
+    """Callers that break off, send nothing or send rubbish take no listener down."""
+    async with set_the_stage() as site:
+        for _ in range(20):
+            for name in ("loopback", "engine-socket", "dns"):
+                await anyio.to_thread.run_sync(break_off, site.places[name])
+        for name in ("loopback", "engine-socket", "dns"):
+            assert await vouch(site, (name,), name) is None
+
+
+def break_off(place):
+    """Connect and leave at once, with a reset where there can be one."""
+    kind, rest = place.split(" ", 1)
+    if kind == "unix":
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(rest)
+            client.sendall(b"x")
+        return
+    host, port = rest.split(" ")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM) as client:
+        if kind == "tcp":
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.connect((host, int(port)))
+        client.send(b"x" * 30)
 
 
 def test_the_query_is_one_question():
