@@ -23,7 +23,7 @@ from harness.record import Entry, read_entries
 from harness.registration import load_registration
 from harness.views import Fence
 
-__all__ = ["Probing", "probing", "replay_table", "take_table"]
+__all__ = ["Probing", "fence_of", "probing", "replay_table", "take_table"]
 
 Say = Callable[[str], None]
 
@@ -40,15 +40,19 @@ class Probing:
 
 async def probing(experiment: Path | None, *, backend: str, image: str) -> Probing:
     """The fence of an experiment file, or the default one; `auto` takes the first backend that can be used."""
-    if experiment is None:
-        policy = FencePolicy()
-    else:
-        file = load_experiment(experiment)
-        policy = _policy(file)
-        image = file.workspace.image
-        backend = file.workspace.backend if backend == AUTO else backend
+    if experiment is not None and backend == AUTO:
+        backend = load_experiment(experiment).workspace.backend
+    policy, image = fence_of(experiment, image)
     chosen = await usable_backend(backend, image)
     return Probing(policy=policy, fence=render(policy, image), backend=chosen, image=image)
+
+
+def fence_of(experiment: Path | None, image: str) -> tuple[FencePolicy, str]:
+    """The policy and image of an experiment file; the default policy and `image` where there is none."""
+    if experiment is None:
+        return FencePolicy(), image
+    file = load_experiment(experiment)
+    return _policy(file), file.workspace.image
 
 
 def _policy(experiment: Experiment) -> FencePolicy:

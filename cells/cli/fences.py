@@ -1,4 +1,4 @@
-"""Commands about fences: show, probe, replay."""
+"""Commands about fences: show, probe, qualify, replay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typer
 from cells.cli.door import ExitCode, end, print_json, run_async, run_folder
 
 if TYPE_CHECKING:
-    from cells.probing import Probing
     from fences.rows import ProbeRow
 
 __all__ = ["add_to"]
@@ -27,8 +26,8 @@ RUNS = Path("runs")
 
 def add_to(app: typer.Typer) -> None:
     """Add the group to the command line."""
-    group = typer.Typer(help="Show, probe and replay fences.", no_args_is_help=True, rich_markup_mode=None)
-    for command in (show, probe, replay):
+    group = typer.Typer(help="Show, probe, qualify and replay fences.", no_args_is_help=True, rich_markup_mode=None)
+    for command in (show, probe, qualify, replay):
         group.command()(command)
     app.add_typer(group, name="fence")
 
@@ -70,7 +69,7 @@ def probe(
             {"holds": not faults, "faults": list(faults), "receipt": receipt.to_json(), "rows": rows_to_json(rows)}
         )
     else:
-        _print_rows(rows, what)
+        _print_rows(rows, f"{what.backend.name}, policy {what.policy.digest}")
         for fault in faults:
             typer.echo(f"does not hold: {fault}")
         typer.echo("the fence holds" if not faults else "the gate would refuse to start a run")
@@ -78,22 +77,47 @@ def probe(
         end(ExitCode.GATE_REFUSED)
 
 
+def qualify(
+    experiment: Experiment = None,
+    backend: Annotated[str, typer.Option("--backend", help="docker, bubblewrap, a plugin's, auto, or all.")] = "all",
+    image: Image = "proctor-seat",
+    *,
+    again: Annotated[bool, typer.Option("--again", help="Take the table even if one is kept for the same.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show that every probe is held by the fence and fires under its weakening; kept for runs behind the very same."""
+    from cells.qualifying import qualified_to_json, qualify_here
+
+    results = run_async(lambda: qualify_here(experiment, backend=backend, image=image, again=again, say=_note))
+    if as_json:
+        print_json(qualified_to_json(results))
+    else:
+        for one in results:
+            _print_rows(one.found.qualification.rows, f"{one.backend}, policy {one.found.qualification.receipt.policy}")
+            for fault in one.faults:
+                typer.echo(f"does not hold on {one.backend}: {fault}")
+            when = f"as at {one.found.qualification.taken_at}" if one.found.reused else f"in {one.ms / 1000:.1f} s"
+            typer.echo(f"{one.backend}: {'does not hold' if one.faults else 'holds'}, {when}")
+    if any(one.faults for one in results):
+        end(ExitCode.GATE_REFUSED)
+
+
 def _note(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def _print_rows(rows: tuple[ProbeRow, ...], what: Probing) -> None:
+def _print_rows(rows: tuple[ProbeRow, ...], where: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from fences.rows import row_line
 
-    table = Table(title=f"probes on {what.backend.name}, policy {what.policy.digest[:12]}", title_justify="left")
+    table = Table(title=f"probes on {where}", title_justify="left")
     for column in ("probe", "language", "fence up", "fence down", "weakening", "holds", "ms"):
         table.add_column(column, justify="right" if column == "ms" else "left", overflow="fold")
     for row in rows:
         holds = "not measured" if row.holds is None else "yes" if row.holds else "NO"
-        up = f"{row.finding_up}: {row.evidence_up}"[:48] if row.kind == "breach" else row_line(row)
+        up = f"{row.finding_up or '-'}: {row.evidence_up}"[:60] if row.kind == "breach" else row_line(row)
         down = row.finding_down or ("not measured" if row.kind == "breach" else "-")
         table.add_row(row.probe, row.language, up, str(down), row.weakening, holds, f"{row.ms:.0f}")
     Console(width=None if Console().is_terminal else 160).print(table)
