@@ -18,6 +18,7 @@ from cells.freeze import Frozen, reopen
 from cells.gatehouse import pass_the_gate
 from cells.house import House, open_models
 from cells.journal import Journal, Watcher
+from cells.leak_gate import search_the_image
 from cells.plan import remaining
 from cells.recover import charge_past_tries, close_open_tries
 from cells.schedule import play_all
@@ -119,6 +120,7 @@ async def _play_session(house: House, journal: Journal, todo: Sequence[CellKey])
         },
     )
     await pass_the_gate(house, journal)
+    await search_the_image(house.parts, journal, run=house.registration.id)
     await run_controls(house, journal, sorted({f"{cell.benchmark}/{cell.task}" for cell in todo}))
     playable = await _withdraw(journal, todo)
     async with open_models(house):

@@ -14,12 +14,11 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 
 from harness.canonical import digest_bytes, digest_json
 from harness.errors import TaskError
 
-__all__ = ["Dropped", "Exhibit", "File", "Tree", "TreeCaps", "clean_path"]
+__all__ = ["Dropped", "Exhibit", "ExhibitFilter", "File", "Tree", "TreeCaps", "clean_path"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +88,7 @@ class Tree:
         """
         files: dict[str, File] = {}
         for root, folders, names in os.walk(folder, followlinks=False):
-            folders[:] = sorted(name for name in folders if name not in {"__pycache__", ".git"})
+            folders[:] = sorted(name for name in folders if name != "__pycache__")
             for name in [*folders, *sorted(names)]:
                 path = Path(root) / name
                 mode = path.lstat().st_mode
@@ -175,59 +174,49 @@ class Exhibit:
         """The digest of the tree."""
         return self.tree.digest
 
-    @classmethod
-    def from_tar(cls, stream: BinaryIO, caps: TreeCaps) -> Exhibit:
-        """
-        Read a hostile tar as it streams: regular files only, within `caps`; the rest is dropped and named.
 
-        Raises `ValueError` when it is no tar at all or ends in the middle of a member.
-        """
-        files: dict[str, File] = {}
-        dropped: list[Dropped] = []
-        total = seen = 0
+class ExhibitFilter:
+    """
+    Lets regular files into an exhibit one by one, whatever is handed to it: within `caps`, and under clean paths only.
+    What does not come in is dropped and named.
+    """
+
+    def __init__(self, caps: TreeCaps) -> None:
+        self._caps = caps
+        self._files: dict[str, File] = {}
+        self._dropped: list[Dropped] = []
+        self._total = 0
+
+    def take(self, path: object, data: bytes, *, executable: bool) -> None:
+        """One file that came out of a workspace."""
+        why = self._why_dropped(path, len(data))
+        if why is None:
+            self._files[str(path)] = File(data=data, executable=executable)
+            self._total += len(data)
+        elif len(self._dropped) < self._caps.entries:
+            self._dropped.append(Dropped(path=repr(path)[1:-1][:512], why=why))
+
+    def exhibit(self, *, left_out: tuple[Dropped, ...] = ()) -> Exhibit:
+        """What came in, and what didn't: `left_out` where the files came from, and here."""
+        return Exhibit(tree=Tree(self._files), dropped=left_out + tuple(self._dropped))
+
+    def _why_dropped(self, path: object, size: int) -> str | None:
+        caps = self._caps
+        if not isinstance(path, str):
+            return "a path that is no text"
         try:
-            with tarfile.open(fileobj=stream, mode="r|") as archive:
-                for member in archive:
-                    seen += 1
-                    if seen > caps.entries * 2:
-                        dropped.append(
-                            Dropped(path="*", why=f"more than {caps.entries * 2} members; the rest was not read")
-                        )
-                        break
-                    if member.isdir():
-                        continue
-                    why = _why_dropped(member, files, total, caps)
-                    if why is not None:
-                        dropped.append(Dropped(path=repr(member.name)[1:-1][:512], why=why))
-                        continue
-                    body = archive.extractfile(member)
-                    data = body.read() if body is not None else b""
-                    if len(data) != member.size:
-                        raise ValueError(f"the archive ends inside {member.name!r}")
-                    files[clean_path(member.name)] = File(data=data, executable=bool(member.mode & 0o100))
-                    total += len(data)
-        except (tarfile.TarError, EOFError) as error:
-            raise ValueError(f"not a readable archive: {error}") from error
-        return cls(tree=Tree(files), dropped=tuple(dropped))
-
-
-def _why_dropped(member: tarfile.TarInfo, files: Mapping[str, File], total: int, caps: TreeCaps) -> str | None:
-    """Why a member of a hostile archive stays out, or None if it may come in."""
-    if not member.isreg() or member.issparse():
-        kinds = {tarfile.SYMTYPE: "symbolic link", tarfile.LNKTYPE: "hard link", tarfile.FIFOTYPE: "FIFO"}
-        return kinds.get(member.type, "sparse file" if member.issparse() else "not a regular file")
-    try:
-        path = clean_path(member.name)
-    except ValueError as error:
-        return str(error)
-    if path in files:
-        return "the path is there twice"
-    if len(files) >= caps.entries:
-        return f"more than {caps.entries} files"
-    if path.count("/") >= caps.depth:
-        return f"deeper than {caps.depth} folders"
-    if member.size > caps.file_bytes:
-        return f"{member.size} bytes, over the cap of {caps.file_bytes} for one file"
-    if total + member.size > caps.total_bytes:
-        return f"the tree would hold over {caps.total_bytes} bytes"
-    return None
+            if clean_path(path) != path:
+                return "the path is not in normal form"
+        except ValueError as error:
+            return str(error)
+        if path in self._files:
+            return "the path is there twice"
+        if len(self._files) >= caps.entries:
+            return f"more than {caps.entries} files"
+        if path.count("/") > caps.depth:
+            return f"deeper than {caps.depth} folders"
+        if size > caps.file_bytes:
+            return f"over the cap of {caps.file_bytes} bytes for one file"
+        if self._total + size > caps.total_bytes:
+            return f"the tree would hold over {caps.total_bytes} bytes"
+        return None

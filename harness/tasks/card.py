@@ -12,10 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from harness.errors import TaskError, unknown_name
 from harness.tasks.task import Form
 
-__all__ = ["Interface", "Limits", "ProctorTable", "SuiteCard", "explain", "suite_card"]
+__all__ = ["Interface", "Leaks", "Limits", "ProctorTable", "SuiteCard", "explain", "suite_card"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{7,64}$")]
 Module = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$")]
 
 
@@ -56,6 +57,15 @@ class Limits(_Table):
     """Bytes of address space."""
 
 
+class Leaks(_Table):
+    """What the search for leaks has to know of a task."""
+
+    forbidden_commits: list[Commit] = []
+    """Commits (by their id, or its first seven digits or more) that no repository given to the seat may still hold."""
+    shared: list[str] = []
+    """Sealed files that the seat is shown on purpose, as `tests/test_public.py`: not searched for."""
+
+
 class SuiteCard(_Table):
     """What the `pytest` referee needs to know of a task."""
 
@@ -69,6 +79,8 @@ class SuiteCard(_Table):
     """Words that no Python file of the exhibit may use as a name or import; the instruction must name each."""
     limits: Limits = Limits()
     """What the subject may use."""
+    leaks: Leaks = Leaks()
+    """What the search for leaks has to know."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -119,7 +131,7 @@ def _known(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
     for step in path:
         if isinstance(step, int):
             continue
-        table = {"interface": Interface, "limits": Limits}.get(step)
+        table = {"interface": Interface, "leaks": Leaks, "limits": Limits}.get(step)
         if table is None:
             return []
     return sorted(table.model_fields)

@@ -106,7 +106,7 @@ class Quiet:
 
 @contextmanager
 def fakes(monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, **others: Any) -> Iterator[None]:
-    """`docker` is the fake backend, the gate is open (a fake has no fence to probe), `others` replace plugins, as `kind_name`."""
+    """`docker` is the fake backend, the gates are open (a fake has no fence to probe and no image to search), `others` replace plugins, as `kind_name`."""
     real = plugins.load
 
     def load(kind: plugins.Kind, name: str) -> Any:
@@ -118,7 +118,11 @@ def fakes(monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, **others: Any) 
         await anyio.lowlevel.checkpoint()
 
     monkeypatch.setattr(plugins, "load", load)
+    async def no_image(_parts: object, _journal: object, *, run: str) -> None:
+        await anyio.lowlevel.checkpoint()
+
     monkeypatch.setattr(run_module, "pass_the_gate", open_gate)
+    monkeypatch.setattr(run_module, "search_the_image", no_image)
     monkeypatch.setattr("cells.cell.check_running", lambda *_: None)
     yield
 
