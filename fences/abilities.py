@@ -16,7 +16,7 @@ from harness.tree import Tree
 from harness.views import Attempt, Finding
 from harness.walls import ToolRules
 
-__all__ = ["try_ability"]
+__all__ = ["PROGRAMS", "try_ability"]
 
 _TASK = "proctor-ability/task.md"
 _TEXT = "Read this line."
@@ -40,6 +40,10 @@ def run():
     return {"fact": "a program started a program"} if done.stdout == b"42\\n" else {"signature": "EMPTY"}
 attempt("python3", run)
 """
+
+
+PROGRAMS: Mapping[str, str] = {"write-workspace": _WRITE, "run-python3": _RUN}
+"""The abilities that are seen by one program alone, which each cell's gate runs with its probes."""
 
 
 async def try_ability(name: str, workspace: Workspace, rules: ToolRules) -> Attempt:

@@ -90,6 +90,11 @@ class ProgramProbe:
     down: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """The fields of `Walls` that the positive control changes."""
 
+    @classmethod
+    def is_one_program(cls) -> bool:
+        """Whether all of its attempt is the one program, and it is structural: then it may run with others as one."""
+        return cls.structural and cls.attempt is ProgramProbe.attempt
+
     def weaken(self, fence: Fence, site: Site) -> Fence:
         """The fence with the wall down that this probe is about: `down`, unless a probe says otherwise."""
         del site  # most controls expose nothing of this site's own
