@@ -1,4 +1,4 @@
-"""Commands about fences: show, probe, qualify, replay."""
+"""Commands about fences: show, probe, qualify, replay; audit stands in `auditing.py`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cells.cli.auditing import audit
 from cells.cli.door import ExitCode, end, print_json, run_async, run_folder
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ RUNS = Path("runs")
 
 def add_to(app: typer.Typer) -> None:
     """Add the group to the command line."""
-    group = typer.Typer(help="Show, probe, qualify and replay fences.", no_args_is_help=True, rich_markup_mode=None)
-    for command in (show, probe, qualify, replay):
+    group = typer.Typer(help="Show, probe, qualify, replay and audit fences.", no_args_is_help=True, rich_markup_mode=None)
+    for command in (show, probe, qualify, replay, audit):
         group.command()(command)
     app.add_typer(group, name="fence")
 
