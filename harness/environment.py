@@ -17,6 +17,7 @@ __all__ = [
     "docker_host",
     "evalplus_override",
     "hub_endpoint",
+    "installer_env",
     "lent",
     "ollama_host",
     "secret",
@@ -76,6 +77,21 @@ def secret(variable: str) -> str:
 def terminal_env() -> dict[str, str]:
     """The few variables that a helper program of the host's own (never a seat's) gets: PATH and the locale."""
     return {"PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), "LC_ALL": "C.UTF-8"}
+
+
+def installer_env() -> dict[str, str]:
+    """
+    What pip gets when it fetches packages for an image: as `terminal_env`, and the user's own settings of pip, proxies
+    and certificates, which may hold passwords. Nothing of it goes into an image.
+    """
+    chosen = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
+    proxies = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in chosen or name.startswith("PIP_") or name.lower() in proxies
+    }
+    return {**terminal_env(), **kept}
 
 
 @contextmanager

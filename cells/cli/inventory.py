@@ -18,7 +18,11 @@ Name = Annotated[str, typer.Option("--name", help="What experiments call the ima
 def add_to(app: typer.Typer) -> None:
     """Add the groups to the command line."""
     groups = (
-        ("image", "Build and list the images that workspaces start from.", (image_build, image_list, image_remove)),
+        (
+            "image",
+            "Build and list the images that workspaces start from.",
+            (image_build, image_list, image_lock, image_remove),
+        ),
         ("model", "List and fetch embedded models.", (model_list, model_fetch)),
         ("arm", "List and check arms.", (arm_list, arm_check)),
         ("task", "Look at tasks and their referees' controls.", (task_check,)),
@@ -43,18 +47,33 @@ def image_build(
     suite: Annotated[str, typer.Option("--suite", help="The Debian release.")] = "bookworm",
     mirror: Annotated[str, typer.Option("--mirror", help="Debian archive; default: this machine's own.")] = "",
     folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the Dockerfile.")] = None,
+    python_package: Annotated[
+        list[str] | None, typer.Option("--python-package", help="A Python package more, with its commands.")
+    ] = None,
+    python_lock: Annotated[
+        Path | None, typer.Option("--python-lock", help="Their versions and hashes, from `proctor image lock`.")
+    ] = None,
+    python_without: Annotated[
+        list[str] | None, typer.Option("--python-without", help="A dependency of theirs that is left out.")
+    ] = None,
 ) -> None:
     """Build an image without a registry, or from a Dockerfile where one can be reached."""
     from harness.errors import UsageError
     from harness.workspaces.image_build import DEFAULT_PACKAGES, build_from_debian
     from harness.workspaces.image_dockerfile import build_from_dockerfile
     from harness.workspaces.image_host import build_from_host
+    from harness.workspaces.image_python import PythonPackages
 
+    python = PythonPackages.of(python_package or (), lock=python_lock, without=python_without or ())
     if source == "debian":
         packages = (*DEFAULT_PACKAGES, *(package or ()))
-        image = build_from_debian(name, packages=packages, suite=suite, mirror=mirror or None, progress=_note)
+        image = build_from_debian(
+            name, packages=packages, suite=suite, mirror=mirror or None, python=python, progress=_note
+        )
     elif source == "host":
-        image = build_from_host(name, progress=_note)
+        image = build_from_host(name, python=python, progress=_note)
+    elif python.wishes:
+        raise UsageError(f"--python-package goes with --from debian or host; with {source} write a `pip install` there")
     elif source == "dockerfile":
         if folder is None:
             raise UsageError("--from dockerfile needs --folder DIR, the folder that holds the Dockerfile")
@@ -81,6 +100,17 @@ def image_list(*, as_json: AsJson = False) -> None:
         typer.echo(f"{row['name']} {row['digest']}")
     if not rows:
         typer.echo("no image yet: proctor image build")
+
+
+def image_lock(name: Annotated[str, typer.Argument(help="The image's name.")]) -> None:
+    """Print the Python packages of an image with their hashes, which --python-lock builds it from again."""
+    from harness.errors import ImageError
+    from harness.workspaces.images import ImageStore
+
+    lock = ImageStore().get(name).made.get("python_lock")
+    if lock is None:
+        raise ImageError(f"image {name!r} was built without --python-package: it has no lock")
+    typer.echo(lock, nl=False)
 
 
 def image_remove(name: Annotated[str, typer.Argument(help="The image's name.")]) -> None:

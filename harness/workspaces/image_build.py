@@ -15,6 +15,7 @@ from harness import environment
 from harness.errors import ImageError
 from harness.workspaces.image_dockerfile import build_from_dockerfile
 from harness.workspaces.image_host import build_from_host
+from harness.workspaces.image_python import AGENT_FOLDER, NO_PACKAGES, PythonPackages, add_python_packages
 from harness.workspaces.image_rootfs import furnish, strip
 from harness.workspaces.images import DEFAULT_IMAGE, ImageStore, StoredImage
 
@@ -39,11 +40,13 @@ def build_from_debian(
     packages: Sequence[str] = DEFAULT_PACKAGES,
     suite: str = "bookworm",
     mirror: str | None = None,
+    python: PythonPackages = NO_PACKAGES,
     store: ImageStore | None = None,
     progress: Progress = _silent,
 ) -> StoredImage:
     """
-    Build image `name` with debootstrap. `mirror` is a Debian archive's address, by default the host's own.
+    Build image `name` with debootstrap, and `python` packages in it. `mirror` is a Debian archive's address, by default
+    the host's own.
 
     Raises `ImageError` when this is not root, when debootstrap or a mirror is missing, and when the build fails.
     """
@@ -56,11 +59,12 @@ def build_from_debian(
         root = Path(scratch) / "root"
         command = ["debootstrap", "--force-check-gpg", "--variant=minbase", f"--include={','.join(sorted(packages))}"]
         _run([*command, suite, str(root), mirror], progress)
+        made = {"by": "debootstrap", "suite": suite, "packages": " ".join(sorted(packages))}
+        made |= add_python_packages(root, python, progress)
         _compile(root, progress)
         strip(root)
         furnish(root)
         progress("packing the layer")
-        made = {"by": "debootstrap", "suite": suite, "packages": " ".join(sorted(packages))}
         return store.add(name, root, made)
 
 
@@ -94,17 +98,23 @@ def _need_debootstrap(progress: Progress) -> None:
 def _compile(root: Path, progress: Progress) -> None:
     """Byte-compile Python ahead of time: a read-only image can't, and its own way depends on the files' dates."""
     folders = [path for path in ("/usr/lib/python3", *_stdlib(root)) if (root / path.lstrip("/")).is_dir()]
+    python = ["python3", "-S", "-m", "compileall", "-q", "-f", "--invalidation-mode", "unchecked-hash"]
     if folders:
         progress("compiling the Python library")
-        python = ["python3", "-S", "-m", "compileall", "-q", "-f", "--invalidation-mode", "unchecked-hash"]
         _run(["chroot", str(root), *python, *folders], progress, env={"PYTHONHASHSEED": "0"})
+    if (root / AGENT_FOLDER.lstrip("/")).is_dir():
+        progress("compiling the Python packages")
+        # Packages bring templates and other Pythons' files that do not compile: 1 says that there were some.
+        _run(["chroot", str(root), *python, AGENT_FOLDER], progress, env={"PYTHONHASHSEED": "0"}, good=(0, 1))
 
 
 def _stdlib(root: Path) -> list[str]:
     return [f"/usr/lib/{path.name}" for path in sorted((root / "usr" / "lib").glob("python3.*"))]
 
 
-def _run(command: Sequence[str], progress: Progress, env: Mapping[str, str] | None = None) -> None:
+def _run(
+    command: Sequence[str], progress: Progress, env: Mapping[str, str] | None = None, good: Sequence[int] = (0,)
+) -> None:
     last: deque[str] = deque(maxlen=_LINES_SHOWN)
     everything = {**environment.terminal_env(), "DEBIAN_FRONTEND": "noninteractive", **(env or {})}
     with subprocess.Popen(
@@ -115,7 +125,7 @@ def _run(command: Sequence[str], progress: Progress, env: Mapping[str, str] | No
         for line in program.stdout:
             last.append(line.rstrip())
             progress(line.rstrip())
-    if program.returncode != 0:
+    if program.returncode not in good:
         raise ImageError(f"`{' '.join(command[:2])}` ended with status {program.returncode}:\n" + "\n".join(last))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness import environment
 from harness.errors import ImageError
+from harness.workspaces.image_python import AGENT_FOLDER, NO_PACKAGES, PythonPackages, add_python_packages
 from harness.workspaces.image_rootfs import furnish
 from harness.workspaces.images import DEFAULT_IMAGE, ImageStore, StoredImage
 
@@ -41,17 +42,28 @@ print(json.dumps({
 }))
 """
 _LIBRARY = re.compile(r"(?:=>\s*)?(/\S+)\s+\(0x")
+_FOR_WHEELS = (
+    "libstdc++.so.6",
+    "libz.so.1",
+    "libpthread.so.0",
+    "libdl.so.2",
+    "librt.so.1",
+    "libutil.so.1",
+    "libm.so.6",
+)
 _RESOLVERS = ("libnss_files.so.2", "libnss_dns.so.2", "libnss_myhostname.so.2", "libgcc_s.so.1")
 
 
 def build_from_host(
     name: str = DEFAULT_IMAGE,
     *,
+    python: PythonPackages = NO_PACKAGES,
     store: ImageStore | None = None,
     progress: Callable[[str], None] = lambda _line: None,
 ) -> StoredImage:
     """
-    Build image `name` from this host's `/usr/bin/python3` and its library, bash, the usual tools and pytest if present.
+    Build image `name` from this host's `/usr/bin/python3` and its library, bash, the usual tools and pytest if present,
+    with `python` packages in it.
 
     Raises `ImageError` when this is no Linux machine, or has no Python or shell in the usual place.
     """
@@ -67,9 +79,12 @@ def build_from_host(
         _copy_tools(root)
         progress("copying shared libraries")
         _copy_libraries(root)
+        made = {"by": "host", "python": version, **add_python_packages(root, python, progress)}
+        if python.wishes:
+            _ready_packages(root)
         furnish(root)
         progress("packing the layer")
-        return store.add(name, root, {"by": "host", "python": version})
+        return store.add(name, root, made)
 
 
 def _skeleton(root: Path) -> None:
@@ -83,9 +98,9 @@ def _skeleton(root: Path) -> None:
         (root / "bin").symlink_to("usr/bin")
 
 
-def _ask(command: list[str]) -> str:
+def _ask(command: list[str], *, timeout_s: float = 60) -> str:
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=60, env=environment.terminal_env()
+        command, capture_output=True, text=True, check=False, timeout=timeout_s, env=environment.terminal_env()
     )
     return done.stdout if done.returncode == 0 else ""
 
@@ -106,9 +121,23 @@ def _copy_python(root: Path) -> str:
     for origin in map(Path, facts["modules"]):
         _copy_module(origin, packages)
     # Compiled here and not on first use, since an image is read-only; by content, since dates are not kept.
-    flags = ["-q", "-s", str(root), "--invalidation-mode", "unchecked-hash"]
-    _ask([str(_PYTHON), "-S", "-m", "compileall", *flags, str(library), str(packages)])
+    _compile(root, library, packages)
     return str(version)
+
+
+def _compile(root: Path, *folders: Path) -> None:
+    flags = ["-q", "-s", str(root), "--invalidation-mode", "unchecked-hash"]
+    _ask([str(_PYTHON), "-S", "-m", "compileall", *flags, *map(str, folders)], timeout_s=900)
+
+
+def _ready_packages(root: Path) -> None:
+    """Compile the packages, and bring what every wheel may count on: its own files are not asked what they link."""
+    _compile(root, root / AGENT_FOLDER.lstrip("/"))
+    for folder in {path.parent for path in root.glob("usr/lib/**/libc.so.6")}:
+        for name in _FOR_WHEELS:
+            source = Path("/") / folder.relative_to(root) / name
+            if source.is_file() and not (folder / name).exists():
+                _copy_file(source.resolve(), folder / name)
 
 
 def _copy_module(origin: Path, packages: Path) -> None:
