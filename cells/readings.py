@@ -6,9 +6,10 @@ A pure function of the registration and the record; it can be made again at any 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cells.conditions import Census, Cost, by_arm, by_condition, census, cost
@@ -49,7 +50,8 @@ class Scoreboard:
 
     `status` is `final` if every declared cell has an outcome, `incomplete` while some have none, and `refused` if the
     record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `sentences`
-    are remarks that a reader of the figures must have seen.
+    are remarks that a reader of the figures must have seen; `not_enforced` are the promises of a workspace that were
+    not kept where the cells were played, each with why.
     """
 
     registration_id: str
@@ -72,6 +74,7 @@ class Scoreboard:
     added: tuple[ContrastReading, ...]
     ratios: tuple[RatioReading, ...]
     sentences: tuple[str, ...]
+    not_enforced: Mapping[str, str]
 
 
 def score(
@@ -82,12 +85,13 @@ def score(
     head: str | None,
     registration_id: str,
     added: Sequence[Contrast] = (),
+    not_enforced: Mapping[str, str] = MappingProxyType({}),
 ) -> Scoreboard:
     """
     Read a record's `outcomes` over the `declared` cells as the `analysis` was registered.
 
     Several tries of a cell may be among the outcomes. `added` are contrasts of later amendments: they are shown apart,
-    outside the family. Raises `IntegrityError` if a cell is declared twice.
+    outside the family; `not_enforced` is passed on as it is. Raises `IntegrityError` if a cell is declared twice.
     """
     settled = settle(declared, outcomes)
     status, problems = _standing(settled, analysis, added)
@@ -119,6 +123,7 @@ def score(
         added=tuple(read_contrast(item, settled, status, registered=False) for item in added),
         ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
         sentences=tuple(_unequal(arms)),
+        not_enforced=dict(not_enforced),
     )
 
 

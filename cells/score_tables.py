@@ -78,6 +78,7 @@ def standing(board: Scoreboard) -> list[str]:
         lines.append(f"- and {len(board.missing) - NAMED} more missing cells, all named in the JSON")
     if board.repeated:
         lines.append(f"outcomes recorded a second time, word for word, each counted once: {board.repeated}")
+    lines += [f"not enforced where these cells were played: {name}: {why}" for name, why in board.not_enforced.items()]
     return lines
 
 
