@@ -28,6 +28,7 @@ __all__ = [
     "LogFloodProbe",
     "MemoryBombProbe",
     "OpenFilesProbe",
+    "available_bytes",
 ]
 
 _LIMITS = frozenset({"EFBIG", "EDQUOT", "ENOMEM", "SIGKILL", "LIMIT"})
