@@ -15,6 +15,7 @@ from harness.errors import UsageError
 
 __all__ = [
     "docker_host",
+    "docker_runtime",
     "evalplus_override",
     "hub_endpoint",
     "installer_env",
@@ -49,6 +50,11 @@ def ollama_host() -> str:
 def docker_host() -> str | None:
     """`DOCKER_HOST`, or None for the engine's default socket."""
     return os.environ.get("DOCKER_HOST") or None
+
+
+def docker_runtime() -> str | None:
+    """`PROCTOR_DOCKER_RUNTIME`: which of the engine's runtimes runs workspaces, or None for the engine's own choice."""
+    return os.environ.get("PROCTOR_DOCKER_RUNTIME") or None
 
 
 def hub_endpoint() -> str | None:

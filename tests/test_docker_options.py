@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,10 @@ from harness.canonical import digest_json
 from harness.walls import Caps, Mount, Walls
 from harness.workspaces.docker import DockerBackend
 from harness.workspaces.docker_facts import container_facts, engine_facts, engine_guarantees
-from harness.workspaces.docker_options import create_options
-from harness.workspaces.docker_owner import LABEL_OWNER, Witness, labels, owner_gone
+from harness.workspaces.docker_options import create_options, exec_user
+from harness.workspaces.docker_owner import LABEL_OWNER, labels, owner_gone
+from harness.workspaces.docker_place import Place
+from harness.workspaces.docker_witness import Witness
 from harness.workspaces.seccomp import profile
 
 SEALED = Walls(image="proctor-seat")
@@ -26,6 +29,12 @@ def flat(value: Any, path: str = "") -> dict[str, Any]:
     if isinstance(value, dict) and value:
         return {key: leaf for name, item in value.items() for key, leaf in flat(item, f"{path}/{name}").items()}
     return {path: value}
+
+
+def volume_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """The mount of the workspace's own volume."""
+    (found,) = [mount for mount in asked["HostConfig"]["Mounts"] if mount["Type"] == "volume"]
+    return dict(found)
 
 
 def changed(**weaker: Any) -> set[str]:
@@ -42,9 +51,9 @@ def test_sealed_walls_ask_for_everything_that_seals() -> None:
     assert (host["CapDrop"], host["CapAdd"], host["Privileged"]) == (["ALL"], [], False)
     assert "no-new-privileges:true" in host["SecurityOpt"]
     assert (host["ReadonlyRootfs"], host["PidMode"], host["IpcMode"]) == (True, "", "private")
-    assert (host["Mounts"], host["Devices"], host["CgroupnsMode"]) == ([], [], "private")
+    assert (host["Devices"], host["CgroupnsMode"], host["UTSMode"], host["UsernsMode"]) == ([], "private", "", "")
     assert asked["User"] == "20000:20000"
-    assert "uid=20001,gid=20001" in host["Tmpfs"]["/workspace"]
+    assert asked["Healthcheck"] == {"Test": ["NONE"]}, "an image's own would run as the keeper"
     assert "/proc/kallsyms" in host["MaskedPaths"]
     assert "/proc/sys" in host["ReadonlyPaths"]
 
@@ -66,9 +75,14 @@ def test_caps_are_rendered() -> None:
         (0, 0),
         (0, 0),
     )
-    assert "size=11," in host["Tmpfs"]["/workspace"]
-    assert "nr_inodes=13," in host["Tmpfs"]["/workspace"]
+    limits = volume_of(asked)["VolumeOptions"]["DriverConfig"]["Options"]
+    assert limits == {
+        "type": "tmpfs",
+        "device": "tmpfs",
+        "o": "size=11,nr_inodes=13,mode=0700,uid={seat-uid},gid={seat-gid},nosuid,nodev",
+    }
     assert "size=17," in host["Tmpfs"]["/tmp"]
+    assert list(host["Tmpfs"]) == ["/tmp"]
     assert (asked["Entrypoint"], asked["Cmd"]) == (["sleep"], ["29"])
 
 
@@ -83,19 +97,27 @@ def test_options_are_plain_and_equal_for_equal_walls() -> None:
 @pytest.mark.parametrize(
     ("weaker", "where"),
     [
-        ({"network": "bridge"}, {"/NetworkDisabled", "/HostConfig/NetworkMode", "/HostConfig/Dns", "/HostConfig/DnsSearch"}),
-        ({"network": "host"}, {"/NetworkDisabled", "/HostConfig/NetworkMode", "/HostConfig/Dns", "/HostConfig/DnsSearch"}),
+        ({"network": "bridge"}, {"/NetworkDisabled", "/HostConfig/NetworkMode", "/HostConfig/Dns", "/HostConfig/DnsSearch", "/HostConfig/Mounts"}),
+        ({"network": "host"}, {"/NetworkDisabled", "/HostConfig/NetworkMode", "/HostConfig/Dns", "/HostConfig/DnsSearch", "/HostConfig/Mounts"}),
         ({"read_only_root": False}, {"/HostConfig/ReadonlyRootfs"}),
+        ({"network": "gateway"}, {"/Entrypoint", "/Cmd", "/HostConfig/Mounts"}),
         ({"keep_capabilities": True}, {"/HostConfig/CapDrop"}),
+        ({"capabilities": ("NET_RAW",)}, {"/HostConfig/CapAdd"}),
+        ({"host_namespaces": ("ipc",)}, {"/HostConfig/IpcMode"}),
+        ({"host_namespaces": ("uts",)}, {"/HostConfig/UTSMode", "/Hostname"}),
+        ({"host_namespaces": ("cgroup",)}, {"/HostConfig/CgroupnsMode"}),
+        ({"keeper_apart": False}, {"/User"}),
+        ({"masked": False}, {"/HostConfig/MaskedPaths", "/HostConfig/ReadonlyPaths"}),
+        ({"system_calls": "any"}, {"/HostConfig/SecurityOpt"}),
+        ({"system_calls": "engine"}, {"/HostConfig/SecurityOpt"}),
+        ({"system_calls": "traced"}, {"/HostConfig/SecurityOpt"}),
+        ({"caps": Caps(core_bytes=1)}, {"/HostConfig/Ulimits"}),
+        ({"caps": Caps(shm_bytes=1)}, {"/HostConfig/ShmSize"}),
         ({"new_privileges": True}, {"/HostConfig/SecurityOpt"}),
         ({"host_namespaces": ("pid",)}, {"/HostConfig/PidMode"}),
-        ({"run_as_root": True}, {"/User", "/HostConfig/Tmpfs//workspace"}),
+        ({"run_as_root": True}, {"/User", "/HostConfig/Mounts"}),
         ({"mounts": (Mount(source="/etc", target="/host"),)}, {"/HostConfig/Mounts"}),
         ({"environment": {"NAME": "value"}}, {"/Env"}),
-        (
-            {"system_calls": "any", "masked": False},
-            {"/HostConfig/SecurityOpt", "/HostConfig/MaskedPaths", "/HostConfig/ReadonlyPaths"},
-        ),
     ],
 )  # fmt: skip
 def test_a_weakening_changes_its_own_wall_alone(weaker: dict[str, Any], where: set[str]) -> None:
@@ -130,7 +152,7 @@ def test_the_filter_of_system_calls() -> None:
 
 def test_own_containers_are_kept_and_a_dead_owners_are_not() -> None:
     """A label made by a living process is its own; the label of a dead one, or of a reused number, is an orphan's."""
-    mine = labels("run", "name")[LABEL_OWNER]
+    mine = labels("run", "name", "20001")[LABEL_OWNER]
     with subprocess.Popen([sys.executable, "-c", ""]) as program:
         pid = program.pid
     _, started, boot, place = mine.split(":")
@@ -155,29 +177,34 @@ def test_a_witness_is_of_the_container_or_none() -> None:
     assert Witness.of(2**22 + 1, "x") is None
 
 
+HERE = Place(name="n", volume="n", seat="20017", uid="20017", gid="20017", folder="/f")
+
+
+def inspected(walls: Walls, place: Place) -> dict[str, Any]:
+    """What an engine's `inspect` says of a container that was made as asked."""
+    asked = create_options(walls, place)
+    mounts = [
+        {"Type": m["Type"], "Name": m["Source"], "Source": m["Source"], "Destination": m["Target"], "RW": not m["ReadOnly"]}
+        for m in asked["HostConfig"]["Mounts"]
+    ]  # fmt: skip
+    config = {"User": asked["User"], "NetworkDisabled": asked["NetworkDisabled"]}
+    host = asked["HostConfig"]
+    return {"Id": "c", "Image": "i", "Config": config, "HostConfig": host, "State": {"Running": True}, "Mounts": mounts}
+
+
+def facts_of(walls: Walls) -> Mapping[str, Any]:
+    """The facts of a workspace behind these walls that runs as asked."""
+    return container_facts(inspected(walls, HERE), place=HERE, exec_user=exec_user(walls, HERE), processes=2)
+
+
 def test_facts_tell_a_sealed_container_from_a_weak_one() -> None:
     """Each wall of what `inspect` says of a running container is read back, up as well as down."""
-
-    def inspected(walls: Walls) -> dict[str, Any]:
-        asked = create_options(walls)
-        mounts = [{"Source": m.source, "Destination": m.target, "RW": not m.read_only} for m in walls.mounts]
-        config = {"User": asked["User"], "NetworkDisabled": asked["NetworkDisabled"]}
-        state = {"Running": True}
-        return {
-            "Id": "c",
-            "Image": "i",
-            "Config": config,
-            "HostConfig": asked["HostConfig"],
-            "State": state,
-            "Mounts": mounts,
-        }
-
-    sealed = container_facts(inspected(SEALED), exec_user="20001:20001", processes=2)
+    sealed = facts_of(SEALED)
     weak_walls = replace(
         SEALED, network="host", read_only_root=False, keep_capabilities=True, new_privileges=True, host_namespaces=("pid",),
         system_calls="any", masked=False, run_as_root=True, mounts=(Mount(source="/etc", target="/host"),),
     )  # fmt: skip
-    weak = container_facts(inspected(weak_walls), exec_user="0:0", processes=None)
+    weak = facts_of(weak_walls)
     keys = (
         "network_mode",
         "network_disabled",
@@ -190,7 +217,31 @@ def test_facts_tell_a_sealed_container_from_a_weak_one() -> None:
     assert [sealed[key] for key in keys] == ["none", True, ["ALL"], True, True, True, "private"]
     assert [weak[key] for key in keys] == ["host", False, [], False, False, False, "host"]
     assert (sealed["mounts"], weak["mounts"]) == ([], [{"source": "/etc", "target": "/host", "read_only": True}])
-    assert (sealed["user"], weak["user"], sealed["processes"], weak["processes"]) == ("20000:20000", "0:0", 2, None)
+    assert (sealed["user"], weak["user"], sealed["processes"]) == ("20000:20000", "0:0", 2)
+    assert (sealed["exec_user"], weak["exec_user"]) == ("20017:20017", "0:0")
+
+
+def test_facts_name_what_is_the_workspaces_own_and_show_the_rest() -> None:
+    """Its volume and its hosts file are told apart by source, target and mode; the gateway's folder goes by a name."""
+    sealed, gateway = facts_of(SEALED), facts_of(replace(SEALED, network="gateway"))
+    assert sealed["workspace"] == {"source": "n", "target": "/workspace", "read_only": False}
+    assert (sealed["hosts_file"], gateway["hosts_file"]) == (True, True)
+    assert (sealed["mounts"], gateway["mounts"]) == (
+        [],
+        [{"source": "gateway", "target": "/run/gateway", "read_only": True}],
+    )
+    for other in (
+        replace(HERE, folder="/another"),
+        replace(HERE, volume="another"),
+        replace(HERE, rest=True),
+    ):
+        strange = container_facts(inspected(SEALED, HERE), place=other, exec_user="1:1", processes=None)
+        assert len(strange["mounts"]) == 1, "what is not exactly the workspace's own is shown as it is"
+    writable = inspected(replace(SEALED, network="gateway"), HERE)
+    for mount in writable["Mounts"]:
+        mount["RW"] = True
+    shown = container_facts(writable, place=HERE, exec_user="1:1", processes=None)
+    assert [mount["source"] for mount in shown["mounts"]] == ["/f/hosts", "/f/gateway"]
 
 
 def test_guarantees_say_no_with_a_reason() -> None:

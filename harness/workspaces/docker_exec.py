@@ -22,9 +22,9 @@ from harness.workspaces.docker_program import (
     Frames,
     Program,
     Running,
-    create,
     ended,
     is_running,
+    known,
 )
 
 __all__ = ["run_program", "stream_program"]
@@ -102,19 +102,19 @@ def _unfit(program: Program) -> str | None:
 
 async def _try(container: Container, program: Program, *, stdin: bytes, timeout_s: float, output_bytes: int) -> _Run:
     run = _Run(outputs={STDOUT: _Capped(room=output_bytes), STDERR: _Capped(room=output_bytes)})
-    running = await create(container, program, stdin=bool(stdin))
-    try:
-        with anyio.move_on_after(timeout_s) as limit:
-            async with container.engine.attach(running.id) as stream:
-                running.asked = True
-                await _talk(stream, stdin, run.outputs)
-            run.state = await ended(container.engine, running)
-        run.timed_out = limit.cancelled_caught
-    finally:
-        # Out of time, cancelled, or the engine broke off: whatever was begun must not go on.
-        if run.state is None:
-            with anyio.CancelScope(shield=True):
-                run.state = await _put_down(container, program, running)
+    async with known(container, program, stdin=bool(stdin)) as running:
+        try:
+            with anyio.move_on_after(timeout_s) as limit:
+                async with container.engine.attach(running.id) as stream:
+                    running.asked = True
+                    await _talk(stream, stdin, run.outputs)
+                run.state = await ended(container.engine, running)
+            run.timed_out = limit.cancelled_caught
+        finally:
+            # Out of time, cancelled, or the engine broke off: whatever was begun must not go on.
+            if run.state is None:
+                with anyio.CancelScope(shield=True):
+                    run.state = await _put_down(container, program, running)
     return run
 
 
@@ -211,16 +211,17 @@ async def stream_program(container: Container, program: Program) -> AsyncIterato
     It first says its own number, which is how it is found again: the engine knows no way to kill what it started.
     """
     announced = replace(program, argv=["/bin/sh", "-c", 'echo $$ && exec "$@"', "sh", *program.argv])
-    running = await create(container, announced, stdin=True)
-    async with container.engine.attach(running.id) as stream:
+    async with (
+        known(container, announced, stdin=True) as running,
+        container.engine.attach(running.id) as stream,
+    ):
         talking = _Talking(stream)
-        number: bytes | None = None
         try:
-            number = await _first_line(talking)
+            running.number = int(await _first_line(talking))
             yield talking
         finally:
             with anyio.CancelScope(shield=True):
-                await _end_group(container, running, number)
+                await _end_group(container, running)
 
 
 async def _first_line(stream: ByteStream) -> bytes:
@@ -235,13 +236,13 @@ async def _first_line(stream: ByteStream) -> bytes:
     return line.strip()
 
 
-async def _end_group(container: Container, running: Running, number: bytes | None) -> None:
+async def _end_group(container: Container, running: Running) -> None:
     with anyio.move_on_after(KILL_DEADLINE_S):
         try:
-            if number is None:
+            if running.number is None:
                 await kill_everything(container)
             else:
-                await run_script(container, f"kill -s KILL -- -{number.decode()} 2>/dev/null")
+                await run_script(container, f"kill -s KILL -- -{running.number} 2>/dev/null")
             await ended(container.engine, running)
         except WorkspaceError:
             if await is_running(container):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from harness.walls import GATEWAY_FOLDER, GATEWAY_SOURCE
+from harness.workspaces.docker_folder import GATEWAY_PART, HOSTS_FILE
+from harness.workspaces.docker_options import WORKSPACE
+from harness.workspaces.docker_place import Place
 
 __all__ = ["container_facts", "engine_facts", "engine_guarantees"]
 
 
-def container_facts(found: Mapping[str, Any], *, exec_user: str, processes: int | None) -> Mapping[str, Any]:
+def container_facts(
+    found: Mapping[str, Any], *, place: Place, exec_user: str, processes: int | None
+) -> Mapping[str, Any]:
     """
     What `inspect` of a running container says, flat. `exec_user` is who programs run as; `processes` how many live in
-    its process namespace, or None where that can't be seen.
+    its process namespace, or None where that can't be seen. `mounts` are what is shown of the host beside what is the
+    workspace's own by `place`: its volume, its names that resolve; its gateway's folder is there, by a name.
     """
     config, host, state = found["Config"], found["HostConfig"], found["State"]
     security = [str(option) for option in host.get("SecurityOpt") or []]
@@ -31,7 +39,7 @@ def container_facts(found: Mapping[str, Any], *, exec_user: str, processes: int 
         "no_new_privileges": any(option.startswith("no-new-privileges") for option in security),
         "seccomp": bool(filters) and "unconfined" not in filters,
         "read_only_root": bool(host["ReadonlyRootfs"]),
-        "mounts": [_mount(mount) for mount in found.get("Mounts") or []],
+        **_mounts(found.get("Mounts") or [], place),
         "memory_folders": dict(host.get("Tmpfs") or {}),
         "masked_paths": sorted(host.get("MaskedPaths") or []),
         "devices": list(host.get("Devices") or []),
@@ -47,8 +55,23 @@ def container_facts(found: Mapping[str, Any], *, exec_user: str, processes: int 
     }
 
 
+def _mounts(found: Iterable[Mapping[str, Any]], place: Place) -> Mapping[str, Any]:
+    """Each mount that is the workspace's own is told apart by its source, its target and its mode, all three."""
+    volume = {"source": place.volume, "target": WORKSPACE, "read_only": place.rest}
+    hosts = {"source": f"{place.folder}/{HOSTS_FILE}", "target": "/etc/hosts", "read_only": True}
+    gateway = {"source": f"{place.folder}/{GATEWAY_PART}", "target": GATEWAY_FOLDER, "read_only": True}
+    mounts = [_mount(mount) for mount in found]
+    others = [mount for mount in mounts if mount not in (volume, hosts)]
+    return {
+        "workspace": next((mount for mount in mounts if mount == volume), None),
+        "hosts_file": hosts in mounts,
+        "mounts": [{**mount, "source": GATEWAY_SOURCE} if mount == gateway else mount for mount in others],
+    }
+
+
 def _mount(mount: Mapping[str, Any]) -> dict[str, Any]:
-    return {"source": mount.get("Source"), "target": mount["Destination"], "read_only": not mount["RW"]}
+    source = mount["Name"] if mount.get("Type") == "volume" else mount.get("Source")
+    return {"source": source, "target": mount["Destination"], "read_only": not mount["RW"]}
 
 
 def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> Mapping[str, str]:

@@ -7,7 +7,6 @@ from anyio import to_thread
 
 from harness.errors import WorkspaceError
 from harness.workspaces.docker_program import Container, Frames, Program, create, ended, is_running
-from harness.workspaces.images import KEEPER
 
 __all__ = ["KILL_DEADLINE_S", "kill_everything", "run_script"]
 
@@ -42,7 +41,7 @@ async def kill_everything(container: Container) -> None:
     """
     with anyio.move_on_after(KILL_DEADLINE_S, shield=True):
         # Seen from outside that nobody but the keeper is there, no killer has to be sent in.
-        if container.witness is not None and await to_thread.run_sync(container.witness.only, KEEPER):
+        if container.witness is not None and not await to_thread.run_sync(container.witness.seats):
             return
         try:
             # In a process tree shared with the host, "everything of this user" would be far more than the container's.
@@ -86,9 +85,9 @@ async def _limit_processes(container: Container, number: int) -> None:
     )
 
 
-async def run_script(container: Container, script: str) -> int | None:
+async def run_script(container: Container, script: str, *words: str) -> int | None:
     """The status of a shell script run as the seat, or None when the engine could not start it."""
-    running = await create(container, Program(argv=["/bin/sh", "-c", script]), stdin=False)
+    running = await create(container, Program(argv=["/bin/sh", "-c", script, "sh", *words]), stdin=False)
     async with container.engine.attach(running.id) as stream:
         framed = Frames(stream)
         while await framed.next() is not None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.walls import Caps, Mount, Walls
-from harness.workspaces.images import KEEPER, SEAT
+from harness.walls import GATEWAY_FOLDER, Caps, Mount, Walls
+from harness.workspaces.docker_folder import GATEWAY_PART, HOSTS_FILE
+from harness.workspaces.docker_place import PATTERN, Place
+from harness.workspaces.forwarding import forwarder_argv
+from harness.workspaces.images import KEEPER
 from harness.workspaces.seccomp import profile_text
 
-__all__ = ["MASKED", "READ_ONLY", "create_options", "exec_user"]
+__all__ = ["MASKED", "READ_ONLY", "WORKSPACE", "create_options", "exec_user"]
+
+WORKSPACE = "/workspace"
 
 MASKED = (
     "/proc/acpi", "/proc/asound", "/proc/bus/pci", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats",
@@ -29,28 +34,31 @@ READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-tri
 _MEMLOCK_BYTES = 64 << 10
 
 
-def exec_user(walls: Walls) -> str:
+def exec_user(walls: Walls, place: Place = PATTERN) -> str:
     """`uid:gid` of everything that runs behind these walls."""
-    return "0:0" if walls.run_as_root else f"{SEAT}:{SEAT}"
+    return "0:0" if walls.run_as_root else f"{place.seat}:{place.seat}"
 
 
-def create_options(walls: Walls) -> dict[str, Any]:
+def create_options(walls: Walls, place: Place = PATTERN) -> dict[str, Any]:
     """
-    The body of the engine's create request for `walls`: plain JSON data, equal for equal walls.
+    The body of the engine's create request for `walls`: plain JSON data, equal for equal walls and places.
 
-    What differs from one workspace to the next (its labels, and the id that stands for the image's name) is added when
-    it is opened. The first process is a keeper of another user that only sleeps: the seat can't kill it, and when its
-    sleep is over the container ends with everything in it, whether or not anybody is left to see to that.
+    Only the id that stands for the image's name is put in later. The first process is a keeper of another user: the
+    seat can't kill it, and when its time is over the container ends with everything in it, whether or not anybody is
+    left to see to that. It sleeps, or forwards connections to the gateway.
     """
+    first, *words = _keeper(walls)
     return {
         "Image": walls.image,
-        "Entrypoint": ["sleep"],
-        "Cmd": [f"{walls.caps.lifetime_s:.0f}"],
-        "User": exec_user(walls) if walls.run_as_root else f"{KEEPER}:{KEEPER}",
+        "Entrypoint": [first],
+        "Cmd": words,
+        "User": f"{KEEPER}:{KEEPER}" if walls.keeper_apart and not walls.run_as_root else exec_user(walls, place),
         "WorkingDir": "/",
-        "Hostname": "seat",
+        "Hostname": "" if "uts" in walls.host_namespaces else "seat",
         "Env": _environment(walls),
-        "NetworkDisabled": walls.network == "none",
+        "Labels": dict(place.labels),
+        "Healthcheck": {"Test": ["NONE"]},  # an image's own would run as the keeper
+        "NetworkDisabled": _is_cut_off(walls),
         "AttachStdin": False,
         "AttachStdout": False,
         "AttachStderr": False,
@@ -58,8 +66,19 @@ def create_options(walls: Walls) -> dict[str, Any]:
         "Tty": False,
         "StopSignal": "SIGKILL",
         "StopTimeout": 0,
-        "HostConfig": _host_config(walls),
+        "HostConfig": _host_config(walls, place),
     }
+
+
+def _keeper(walls: Walls) -> list[str]:
+    if walls.network == "gateway":
+        return forwarder_argv(walls.caps.lifetime_s)
+    return ["sleep", f"{walls.caps.lifetime_s:.0f}"]
+
+
+def _is_cut_off(walls: Walls) -> bool:
+    """Whether there is no network: the gateway is a socket in a folder."""
+    return walls.network in ("none", "gateway")
 
 
 def _environment(walls: Walls) -> list[str]:
@@ -67,14 +86,14 @@ def _environment(walls: Walls) -> list[str]:
     return [f"{name}={value}" for name, value in sorted({**own, **walls.environment}.items())]
 
 
-def _host_config(walls: Walls) -> dict[str, Any]:
+def _host_config(walls: Walls, place: Place) -> dict[str, Any]:
     return {
         **_privileges(walls),
         **_namespaces(walls),
         **_limits(walls.caps),
         "ReadonlyRootfs": walls.read_only_root,
-        "Tmpfs": _memory_folders(walls),
-        "Mounts": [_mount(mount) for mount in walls.mounts],
+        "Tmpfs": {"/tmp": _scratch(walls.caps)},  # noqa: S108 - the container's, made anew each time
+        "Mounts": [_workspace(walls, place), *map(_mount, _own(walls, place)), *map(_mount, walls.mounts)],
         "Init": True,
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no"},
@@ -86,14 +105,14 @@ def _privileges(walls: Walls) -> dict[str, Any]:
     security = [] if walls.new_privileges else ["no-new-privileges:true"]
     match walls.system_calls:
         case "listed" | "traced":
-            security += [f"seccomp={profile_text()}"]
+            security += [f"seccomp={profile_text(traced=walls.system_calls == 'traced')}"]
         case "engine":
             pass
         case "any":
             security += ["seccomp=unconfined", "apparmor=unconfined"]
     return {
         "Privileged": False,
-        "CapAdd": [],
+        "CapAdd": list(walls.capabilities),
         "CapDrop": [] if walls.keep_capabilities else ["ALL"],
         "SecurityOpt": security,
         "MaskedPaths": list(MASKED) if walls.masked else [],
@@ -105,13 +124,14 @@ def _privileges(walls: Walls) -> dict[str, Any]:
 
 def _namespaces(walls: Walls) -> dict[str, Any]:
     # With no network an engine still writes the host's name server into resolv.conf, unless it is given another.
-    names = {"Dns": ["127.0.0.1"], "DnsSearch": ["."]} if walls.network == "none" else {}
+    names = {"Dns": ["127.0.0.1"], "DnsSearch": ["."]} if _is_cut_off(walls) else {}
+    shared = walls.host_namespaces
     return {
-        "NetworkMode": walls.network,
-        "PidMode": "host" if "pid" in walls.host_namespaces else "",
-        "IpcMode": "private",
-        "CgroupnsMode": "private",
-        "UTSMode": "",
+        "NetworkMode": "none" if _is_cut_off(walls) else walls.network,
+        "PidMode": "host" if "pid" in shared else "",
+        "IpcMode": "host" if "ipc" in shared else "private",
+        "CgroupnsMode": "host" if "cgroup" in shared else "private",
+        "UTSMode": "host" if "uts" in shared else "",
         "UsernsMode": "",
         "ShmSize": walls.caps.shm_bytes,
         **names,
@@ -140,13 +160,39 @@ def _ulimit(name: str, value: int) -> dict[str, Any]:
     return {"Name": name, "Soft": value, "Hard": value}
 
 
-def _memory_folders(walls: Walls) -> dict[str, str]:
-    user, _, group = exec_user(walls).partition(":")
-    caps, shared = walls.caps, f"rw,exec,nosuid,nodev,nr_inodes={walls.caps.workspace_inodes}"
-    return {
-        "/tmp": f"{shared},size={caps.tmp_bytes},mode=1777",  # noqa: S108 - the container's, made anew each time
-        "/workspace": f"{shared},size={caps.workspace_bytes},mode=0700,uid={user},gid={group}",
+def _scratch(caps: Caps) -> str:
+    return f"rw,exec,nosuid,nodev,nr_inodes={caps.workspace_inodes},size={caps.tmp_bytes},mode=1777"
+
+
+def _workspace(walls: Walls, place: Place) -> dict[str, Any]:
+    """
+    The volume at /workspace: memory with a limit of bytes and of files, which lives while any container has it.
+
+    The engine makes it together with the first container that names it.
+    """
+    mount = {"Type": "volume", "Source": place.volume, "Target": WORKSPACE, "ReadOnly": place.rest}
+    if place.rest:
+        return {**mount, "VolumeOptions": {"NoCopy": True}}
+    caps = walls.caps
+    uid, gid = ("0", "0") if walls.run_as_root else (place.uid, place.gid)
+    limits = f"size={caps.workspace_bytes},nr_inodes={caps.workspace_inodes},mode=0700,uid={uid},gid={gid}"
+    driver = {"type": "tmpfs", "device": "tmpfs", "o": f"{limits},nosuid,nodev"}
+    options = {
+        "NoCopy": True,
+        "Labels": dict(place.labels),
+        "DriverConfig": {"Name": "local", "Options": driver},
     }
+    return {**mount, "VolumeOptions": options}
+
+
+def _own(walls: Walls, place: Place) -> tuple[Mount, ...]:
+    """What of the host a workspace is shown as its own."""
+    if place.folder is None or not _is_cut_off(walls):
+        return ()
+    # Without networking an engine leaves /etc/hosts empty, whatever the image says.
+    hosts = Mount(source=f"{place.folder}/{HOSTS_FILE}", target="/etc/hosts")
+    gateway = Mount(source=f"{place.folder}/{GATEWAY_PART}", target=GATEWAY_FOLDER)
+    return (hosts, gateway) if walls.network == "gateway" else (hosts,)
 
 
 def _mount(mount: Mount) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ import anyio
 from anyio.abc import ByteReceiveStream
 
 from harness.workspaces.docker_engine import Engine, NotFoundError
-from harness.workspaces.docker_owner import Witness
+from harness.workspaces.docker_witness import Witness
 
 __all__ = [
     "CHUNK_BYTES",
@@ -23,6 +24,7 @@ __all__ = [
     "create",
     "ended",
     "is_running",
+    "known",
 ]
 
 STDOUT, STDERR = 1, 2
@@ -38,7 +40,10 @@ program that isn't there, is the program's own failure and none of the workspace
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Container:
-    """A running container, who its programs run as and how many there may be; `host_pids` if in the host's own tree."""
+    """
+    A running container, who its programs run as and how many there may be; `host_pids` if in the host's own tree.
+    `programs` are those that the engine was asked for and that are not over, by the engine's name for them.
+    """
 
     engine: Engine
     id: str
@@ -46,6 +51,7 @@ class Container:
     pids: int
     host_pids: bool = False
     witness: Witness | None = None
+    programs: dict[str, Running] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,10 +65,14 @@ class Program:
 
 @dataclass(kw_only=True, slots=True)
 class Running:
-    """A program on its way: `asked` once the engine may have started it."""
+    """
+    A program on its way: `asked` once the engine may have started it; `number` is its own among the container's
+    processes, once that is known.
+    """
 
     id: str
     asked: bool = False
+    number: int | None = None
 
 
 class Frames:
@@ -89,6 +99,17 @@ class Frames:
         del self._held[: len(piece)]
         self._left -= len(piece)
         return self._kind, piece
+
+
+@asynccontextmanager
+async def known(container: Container, program: Program, *, stdin: bool) -> AsyncIterator[Running]:
+    """A program that the engine knows and has not started yet, among those of its container until it is over."""
+    running = await create(container, program, stdin=stdin)
+    container.programs[running.id] = running
+    try:
+        yield running
+    finally:
+        del container.programs[running.id]
 
 
 async def create(container: Container, program: Program, *, stdin: bool) -> Running:

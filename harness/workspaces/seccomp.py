@@ -54,6 +54,9 @@ _TALKING = """
 _SYSTEM = "getrandom ioctl ioprio_get ioprio_set landlock_add_rule landlock_create_ruleset landlock_restrict_self "
 _SYSTEM += "seccomp sysinfo uname"
 
+_TRACING = "kcmp process_vm_readv process_vm_writev ptrace"
+"""What a debugger needs: to read, write and steer processes of its own user."""
+
 _ARCHITECTURES = {"x86_64": "SCMP_ARCH_X86_64", "aarch64": "SCMP_ARCH_AARCH64"}
 _ENOSYS = 38
 
@@ -65,14 +68,16 @@ _STREAM, _DGRAM, _SEQPACKET = 1, 2, 5
 _ROUTE = 0
 
 
-def profile(machine: str | None = None) -> Mapping[str, Any]:
+def profile(machine: str | None = None, *, traced: bool = False) -> Mapping[str, Any]:
     """
-    The profile as an OCI engine reads it, for `machine` (`platform.machine()`'s name; None is this one).
+    The profile as an OCI engine reads it, for `machine` (`platform.machine()`'s name; None is this one). `traced` has
+    what debuggers need, too.
 
     A machine of an unknown kind gets the x86_64 profile, whose engine then refuses to start anything: closed, not open.
     """
     chosen = _ARCHITECTURES.get(machine or platform.machine(), "SCMP_ARCH_X86_64")
     names = sorted(f"{_FILES} {_MEMORY} {_PROCESSES} {_WAITING} {_TALKING} {_SYSTEM}".split())
+    names = sorted([*names, *_TRACING.split()]) if traced else names
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
         "architectures": [chosen],
@@ -82,15 +87,20 @@ def profile(machine: str | None = None) -> Mapping[str, Any]:
             # The C library falls back to clone when clone3, whose flags no filter can read, is not there.
             {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS, "args": []},
             *_sockets(),
-            # uname's persona, and what it takes to ask for the present one.
-            *(_allow(["personality"], _equal(0, value)) for value in (0x0, 0x0008, 0x20000, 0x20008, 0xFFFFFFFF)),
+            *(_allow(["personality"], _equal(0, value)) for value in _personas(traced=traced)),
         ],
     }
 
 
-def profile_text(machine: str | None = None) -> str:
+def _personas(*, traced: bool) -> tuple[int, ...]:
+    """The persona of uname, and what it takes to ask for the present one; a debugger turns random addresses off."""
+    usual = (0x0, 0x0008, 0x20000, 0x20008, 0xFFFFFFFF)
+    return (*usual, 0x40000) if traced else usual
+
+
+def profile_text(machine: str | None = None, *, traced: bool = False) -> str:
     """The profile as the JSON text that the engine is given; it takes no path."""
-    return canonical_bytes(profile(machine)).decode()
+    return canonical_bytes(profile(machine, traced=traced)).decode()
 
 
 def _sockets() -> list[Mapping[str, Any]]:

@@ -1,0 +1,109 @@
+"""
+The host that an engine runs on, as far as a workspace depends on it: whose users those of a container are, and whether
+the engine sees the folders of this host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anyio import to_thread
+
+from harness.clock import fresh_token
+from harness.errors import WorkspaceError
+from harness.walls import Walls
+from harness.workspaces.docker_engine import Engine
+from harness.workspaces.docker_folder import folder_of, make_folder, remove_folder
+from harness.workspaces.docker_owner import LABEL_OWNER, labels
+
+__all__ = ["EngineHost", "look_at", "option_names"]
+
+_REMAPPED = re.compile(r"/(\d+)\.(\d+)/*$")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineHost:
+    """
+    An engine's host. User 0 of a container is `first_uid` there, group 0 `first_gid`; `rootless` is an engine whose
+    host is itself a user namespace, so that numbers seen from here differ. `shares_files`: it can show folders of ours.
+    """
+
+    url: str
+    first_uid: int
+    first_gid: int
+    rootless: bool
+    runtimes: frozenset[str]
+    shares_files: bool
+
+    def check(self, walls: Walls, runtime: str | None) -> None:
+        """Raise `WorkspaceError` when this engine can't give what is asked for."""
+        if runtime and runtime not in self.runtimes:
+            raise WorkspaceError(
+                f"the container engine at {self.url} has no runtime {runtime!r}. It has: "
+                f"{', '.join(sorted(self.runtimes))}. Add it to the engine's configuration, or choose one of these "
+                "with PROCTOR_DOCKER_RUNTIME"
+            )
+        if walls.network == "gateway" and not self.shares_files:
+            raise WorkspaceError(
+                f"the container engine at {self.url} does not see this host's folders, so a workspace on it can't be "
+                "given the gateway's socket: use an engine on this machine, or the bubblewrap backend"
+            )
+
+
+async def look_at(engine: Engine, image: str) -> EngineHost:
+    """Ask an engine what its host is, and try whether it sees a folder made here. Raises `WorkspaceError`."""
+    info = await engine.call(lambda api: api.info())
+    options = option_names(info)
+    first_uid, first_gid = _first_users(info) if "userns" in options else (0, 0)
+    return EngineHost(
+        url=engine.url,
+        first_uid=first_uid,
+        first_gid=first_gid,
+        rootless="rootless" in options,
+        runtimes=frozenset(info.get("Runtimes") or {}),
+        shares_files=await _shares_files(engine, image),
+    )
+
+
+def option_names(info: Mapping[str, Any]) -> frozenset[str]:
+    """The names of an engine's security options: `seccomp`, `userns`, `rootless`, ..."""
+    words = (str(option).split(",")[0] for option in info.get("SecurityOptions") or [])
+    return frozenset(word.removeprefix("name=") for word in words)
+
+
+def _first_users(info: Mapping[str, Any]) -> tuple[int, int]:
+    """An engine that maps users keeps everything in a folder named by the first of them."""
+    found = _REMAPPED.search(str(info.get("DockerRootDir")))
+    if found is None:
+        raise WorkspaceError(
+            f"the container engine maps users, but its folder {info.get('DockerRootDir')!r} does not say from which "
+            "number on: expected a name such as 100000.100000"
+        )
+    return int(found[1]), int(found[2])
+
+
+async def _shares_files(engine: Engine, image: str) -> bool:
+    """Whether the engine finds a folder that was just made here: it is asked to make a container that never starts."""
+    name = f"proctor-look-{fresh_token(8)}"
+    marks = labels("look", name, "none")
+    folder = folder_of(name)
+    mount = {"Type": "bind", "Source": folder, "Target": "/mnt", "ReadOnly": True}
+    body = {"Image": image, "Cmd": ["true"], "Labels": dict(marks), "HostConfig": {"Mounts": [mount]}}
+
+    def make(api: Any) -> None:
+        made = api.create_container_from_config(body, name)["Id"]
+        api.remove_container(made, force=True, v=True)
+
+    try:
+        await to_thread.run_sync(make_folder, name, marks[LABEL_OWNER])
+        await engine.call(make)
+    except WorkspaceError as error:
+        if folder not in str(error):
+            raise
+        return False
+    finally:
+        await to_thread.run_sync(remove_folder, name)
+    return True

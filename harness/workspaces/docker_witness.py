@@ -1,0 +1,142 @@
+"""A container's processes, seen from outside: who is alive in it, which of them are the keeper's, and who they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.workspaces.namespaces import Namespace
+
+__all__ = ["Witness"]
+
+_PROC = Path("/proc")
+_GROUPS = Path("/sys/fs/cgroup")
+_GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+_STATE, _PARENT, _STARTED = 0, 1, 19
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Witness:
+    """
+    A container's PID namespace. It is held by a descriptor, since the kernel gives the number of a namespace that is
+    gone to the next one. `first` is the container's first process, `roll` the kernel's list of its control group's
+    processes where that can be read, `users` its mapping of users: first inside, first outside, how many.
+    """
+
+    descriptor: int
+    first: int
+    roll: Path | None
+    users: tuple[tuple[int, int, int], ...]
+    _keepers: set[int] = field(default_factory=set, init=False)
+
+    @classmethod
+    def of(cls, pid: int, container: str) -> Witness | None:
+        """
+        The namespace of a container's first process, or None when this process can't look at it.
+
+        A number is taken for the container's only if the process's control group names the container: with an engine
+        on another machine the same number is some other process here.
+        """
+        folder = _PROC / str(pid)
+        try:
+            groups = (folder / "cgroup").read_text()
+            if container not in groups:
+                return None
+            users = tuple(_three(line) for line in (folder / "uid_map").read_text().splitlines())
+            descriptor = os.open(folder / "ns" / "pid", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        witness = cls(descriptor=descriptor, first=pid, roll=_roll(groups), users=users)
+        if witness.namespace.inode == (_PROC / "self/ns/pid").stat().st_ino:
+            witness.close()
+            return None
+        return witness
+
+    @property
+    def namespace(self) -> Namespace:
+        """The namespace by its number."""
+        return Namespace(kind="pid", inode=os.fstat(self.descriptor).st_ino)
+
+    def members(self) -> list[int]:
+        """The processes alive in the namespace, by a look at every process of the host."""
+        return self.namespace.members()
+
+    def present(self) -> list[int]:
+        """
+        The processes alive in the container by its control group, which is a look at no others. Nothing in there can
+        leave the group, but the proof of a kill rests on `members`.
+        """
+        try:
+            listed = [] if self.roll is None else [int(word) for word in self.roll.read_text().split()]
+        except OSError:
+            listed = []
+        if self.first not in listed:
+            return self.members()
+        return [pid for pid in listed if (fields := _stat(pid)) is not None and fields[_STATE] not in "ZX"]
+
+    def seats(self) -> list[int]:
+        """The processes alive in the container that are not the keeper's."""
+        present = self.present()
+        keepers = self._keepers or self._find_keepers(present)
+        return [pid for pid in present if pid not in keepers]
+
+    def _find_keepers(self, present: Iterable[int]) -> set[int]:
+        """The first process, and the oldest of its children: the others are orphans, and came later."""
+        children = [
+            (int(fields[_STARTED]), pid)
+            for pid in present
+            if (fields := _stat(pid)) is not None and int(fields[_PARENT]) == self.first
+        ]
+        if children:
+            self._keepers.update({self.first, min(children)[1]})
+        return self._keepers or {self.first}
+
+    def group_inside(self, pid: int) -> int | None:
+        """The process group of a process by the container's own count, or None when it is gone."""
+        return self._inside(pid, "NSpgid:")
+
+    def number_inside(self, pid: int) -> int | None:
+        """The number of a process by the container's own count, or None when it is gone."""
+        return self._inside(pid, "NSpid:")
+
+    def _inside(self, pid: int, name: str) -> int | None:
+        with suppress(*_GONE):
+            for line in (_PROC / str(pid) / "status").read_text(errors="replace").splitlines():
+                if line.startswith(name):
+                    return int(line.split()[-1])
+        return None
+
+    def outside(self, user: int) -> int | None:
+        """The number, on this host, of the container's user `user`; None when that is nobody."""
+        found = (there + user - here for here, there, count in self.users if here <= user < here + count)
+        return next(found, None)
+
+    def close(self) -> None:
+        """Let the namespace go."""
+        os.close(self.descriptor)
+
+
+def _three(line: str) -> tuple[int, int, int]:
+    inside, outside, count = map(int, line.split())
+    return inside, outside, count
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat from the state on; the name before them may hold anything."""
+    try:
+        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split() or None
+    except _GONE:
+        return None
+
+
+def _roll(groups: str) -> Path | None:
+    """The file that lists a control group's processes: of version 1 any controller's, of version 2 the only one."""
+    for line in groups.splitlines():
+        _, controllers, path = line.split(":", 2)
+        roll = _GROUPS / controllers / path.lstrip("/") / "cgroup.procs"
+        if roll.is_file():
+            return roll
+    return None
