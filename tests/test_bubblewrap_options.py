@@ -1,38 +1,35 @@
-"""Walls as bwrap's options, the limits as the launcher's script, the facts of a running sandbox, and owners."""
+"""Walls as bwrap's options, and the limits as the launcher's script."""
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.errors import FenceError, ImageError
 from harness.walls import Caps, Mount, Walls
-from harness.workspaces.bubblewrap_facts import facts_of
-from harness.workspaces.bubblewrap_folder import _empty, leftovers
+from harness.workspaces import bubblewrap_launcher
+from harness.workspaces.bubblewrap_launcher import launcher, marker
 from harness.workspaces.bubblewrap_options import (
+    Places,
     Root,
     SmallFile,
     base_environment,
     bwrap_options,
     check_walls,
     environment_options,
-    launcher,
-    marker,
 )
-from harness.workspaces.namespaces import Owner
 
 SEALED = Walls(image="host")
 HOST = Root(folder=None)
+PLACES = Places(workspace="/host/room")
 
 
-def options(walls: Walls = SEALED, root: Root = HOST) -> list[str]:
+def options(walls: Walls = SEALED, root: Root = HOST, places: Places = PLACES) -> list[str]:
     """The options as text, small files by their content."""
-    words = [*bwrap_options(walls, root, "/host/room"), *environment_options(base_environment(walls))]
+    words = [*bwrap_options(walls, root, places), *environment_options(base_environment(walls))]
     return [word.data.decode() if isinstance(word, SmallFile) else word for word in words]
 
 
@@ -44,7 +41,7 @@ def has(words: list[str], *run: str) -> bool:
 @pytest.fixture
 def image(tmp_path: Path) -> Root:
     """A root file system with the folders that matter."""
-    for name in ("workspace", "tmp", "dev", "proc", "usr/bin", "etc", "var/lib"):
+    for name in ("workspace", "tmp", "dev", "proc", "run", "usr/bin", "etc", "var/lib"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "bin").symlink_to("usr/bin")
     (tmp_path / "usr/bin/sh").write_text("")
@@ -75,12 +72,31 @@ def test_sealed_walls_bind_one_writable_folder() -> None:
 
 
 def test_memory_folders_have_a_size() -> None:
-    """`/tmp` and `/dev/shm` end at the caps: an unlimited one would be the host's memory."""
-    words = options(replace(SEALED, caps=Caps(tmp_bytes=1 << 20, shm_bytes=1 << 20)))
-    for at, word in enumerate(words):
-        if word == "--tmpfs":
-            assert words[at - 2 : at] == ["--size", str(1 << 20)]
-    assert words.count("--tmpfs") == 2
+    """`/tmp` and `/dev/shm` end at the caps: an unlimited one would be the host's memory. `/run` is small and sealed."""
+    words = options(replace(SEALED, caps=Caps(tmp_bytes=1 << 20, shm_bytes=2 << 20)))
+    sizes = {words[at + 1]: words[at - 2 : at] for at, word in enumerate(words) if word == "--tmpfs"}
+    assert sizes == {
+        "/tmp": ["--size", str(1 << 20)],
+        "/dev/shm": ["--size", str(2 << 20)],
+        "/run": ["--size", str(64 << 10)],
+    }
+    assert has(words, "--remount-ro", "/run")
+
+
+def test_the_gateway_is_shown_read_only_and_only_with_its_network() -> None:
+    """Its folder is bound read-only, in a network namespace of its own; without that network there is none."""
+    words = options(replace(SEALED, network="gateway"), places=replace(PLACES, gateway="/host/gateway"))
+    assert has(words, "--ro-bind", "/host/gateway", "/run/gateway")
+    assert "--unshare-net" in words
+    assert words.index("/run/gateway") < len(words) - words[::-1].index("/run") - 1
+    assert "/run/gateway" not in options()
+
+
+def test_what_is_left_is_shown_read_only() -> None:
+    """After the end the workspace's folder is bound so that nobody can write it."""
+    words = options(places=replace(PLACES, ended=True))
+    assert has(words, "--ro-bind", "/host/room", "/workspace")
+    assert "--bind" not in words
 
 
 def test_nothing_of_the_hosts_etc_is_bound_for_the_host_image() -> None:
@@ -112,8 +128,14 @@ def test_mounts_get_mount_points_that_the_image_lacks(image: Root) -> None:
     [
         ({"network": "host"}, ["--unshare-net"], []),
         ({"host_namespaces": ("pid",)}, ["--unshare-pid"], []),
-        ({"keep_capabilities": True}, ["--disable-userns"], ["--cap-add"]),
-        ({"system_calls": "any", "masked": False}, ["--disable-userns", "/proc/vmstat"], []),
+        ({"host_namespaces": ("ipc",)}, ["--unshare-ipc"], []),
+        ({"host_namespaces": ("uts",)}, ["--unshare-uts", "--hostname"], []),
+        ({"host_namespaces": ("cgroup",)}, ["--unshare-cgroup-try"], []),
+        ({"keep_capabilities": True}, ["--disable-userns"], ["--cap-add", "ALL"]),
+        ({"capabilities": ("NET_RAW", "CAP_SYS_TIME")}, ["--disable-userns"], ["CAP_NET_RAW", "CAP_SYS_TIME"]),
+        ({"system_calls": "any"}, ["--disable-userns"], []),
+        ({"system_calls": "engine"}, ["--disable-userns"], []),
+        ({"masked": False}, ["/proc/vmstat"], []),
         ({"run_as_root": True}, ["20001"], ["0"]),
     ],
 )
@@ -128,9 +150,15 @@ def test_each_weakening_takes_down_what_it_says(change: dict[str, object], gone:
         assert word in weak
 
 
-def test_a_root_that_can_be_written_is_not_made_read_only() -> None:
-    """`read_only_root = False` leaves the root's own memory file system writable."""
-    assert not has(options(replace(SEALED, read_only_root=False)), "--remount-ro", "/")
+def test_a_root_that_can_be_written_is_not_made_read_only(image: Root) -> None:
+    """`read_only_root = False` leaves the root, and each folder in it, writable; the image itself stays as it is."""
+    walls = replace(SEALED, read_only_root=False)
+    assert not has(options(walls), "--remount-ro", "/")
+    words = options(walls, image)
+    assert not has(words, "--remount-ro", "/")
+    for folder in ("/etc", "/usr", "/var"):
+        assert has(words, "--perms", "0755", "--dir", folder)
+    assert has(words, "--ro-bind", f"{image.folder}/usr/bin", "/usr/bin")
 
 
 @pytest.mark.parametrize(
@@ -138,6 +166,8 @@ def test_a_root_that_can_be_written_is_not_made_read_only() -> None:
     [
         ({"network": "bridge"}, "bridge"),
         ({"new_privileges": True}, "no-new-privileges"),
+        ({"keeper_apart": False}, "keeper_apart"),
+        ({"network": "gateway", "host_namespaces": ("pid",)}, "forwarder"),
         ({"mounts": (Mount(source="x", target="/x"),)}, "absolute"),
     ],
 )
@@ -189,127 +219,42 @@ def test_a_launcher_that_cannot_set_a_limit_starts_nothing() -> None:
     assert marker("t") not in ran.stderr
 
 
+def test_each_limit_is_the_caps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes are told in the shell's unit; the reaper and the forwarder are let be beside the seat's processes."""
+    caps = Caps(pids=500, core_bytes=4096, file_bytes=1 << 20, open_files=77, memory_bytes=1 << 30)
+    script = launcher(replace(SEALED, caps=caps), "t", "/", ["true"], address_space=True)[2]
+    for limit in ("-u 501", "-c 8", "-f 2048", "-n 77", f"-v {1 << 20}"):
+        assert f"ulimit {limit}" in script
+    joined = launcher(replace(SEALED, caps=caps, network="gateway"), "t", "/", ["true"], address_space=False)[2]
+    assert "ulimit -u 502" in joined
+    assert "ulimit -v" not in joined
+
+
+def test_a_program_waits_for_the_forwarder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the network `gateway` nothing starts before it listens, it is no child of the program's, and its end is none."""
+    walls = replace(SEALED, network="gateway", caps=Caps(pids=500))
+    program = "import os, time; print('listening', flush=True); time.sleep(1)"
+    argv = ["sh", "-c", 'cat /proc/$$/task/$$/children; echo "<$*>"', "sh", "a b"]
+
+    def ran(*forwarder: str) -> subprocess.CompletedProcess[bytes]:
+        monkeypatch.setattr(bubblewrap_launcher, "forwarder_argv", lambda _: list(forwarder))
+        words = launcher(walls, "t", "/", argv, address_space=False)
+        return subprocess.run(words, capture_output=True, check=False, timeout=20)
+
+    well = ran("python3", "-I", "-S", "-c", program)
+    assert (well.returncode, well.stderr) == (0, marker("t"))
+    children, _, said = well.stdout.rstrip(b"\n").rpartition(b"<")
+    assert said == b"a b>"
+    assert len(children.split()) <= 1, "cat alone"
+    for broken in (("no-such-program",), ("echo", "something else"), ("true",)):
+        ill = ran(*broken)
+        assert (ill.returncode, ill.stdout) == (125, b"")
+        assert b"does not listen" in ill.stderr
+        assert marker("t") not in ill.stderr
+
+
 def test_a_missing_program_or_folder_comes_after_the_mark() -> None:
     """Both are the caller's affair: the sandbox was there."""
     for ran, status in ((launched(Caps(), "no-such-program"), 127), (launched(Caps(), "true", cwd="/no/such"), 126)):
         assert ran.returncode == status
         assert ran.stderr.startswith(marker("t"))
-
-
-SAID = """Name:\tcat
-Uid:\t20001\t20001\t20001\t20001
-Gid:\t20001\t20001\t20001\t20001
-CapInh:\t0000000000000000
-CapPrm:\t0000000000000000
-CapEff:\t0000000000000000
-CapBnd:\t0000000000000000
-CapAmb:\t0000000000000000
-NoNewPrivs:\t1
-Seccomp:\t2
-==
-Limit                     Soft Limit           Hard Limit           Units
-Max file size             1024                 1024                 bytes
-Max processes             41                   41                   processes
-==
-1 0 0:1 / / ro,nosuid - ext4 x ro
-2 1 0:2 / /dev ro,nosuid - tmpfs x rw
-3 1 0:3 / /workspace rw,nosuid - tmpfs x rw
-4 2 0:4 /null /dev/null rw - devtmpfs x rw
-==
-Inter-|   Receive
- face |bytes
-    lo:       0
-==
-net:[1]
-pid:[2]
-ipc:[3]
-uts:[4]
-mnt:[5]
-user:[6]
-"""
-OUTSIDE = ["net:[11]", "pid:[12]", "ipc:[13]", "uts:[14]", "mnt:[15]", "user:[16]"]
-
-
-def test_facts_of_a_sealed_sandbox() -> None:
-    """What the kernel says of a strict one reads as strict."""
-    facts = facts_of(SAID, SEALED, OUTSIDE)
-    assert (facts["network_mode"], facts["pid_mode"], facts["ipc_mode"]) == ("none", "private", "private")
-    assert (facts["cap_drop"], facts["seccomp"], facts["no_new_privileges"]) == (["ALL"], True, True)
-    assert (facts["read_only_root"], facts["mounts"], facts["devices"]) == (True, [], [])
-    assert (facts["pids_limit"], facts["exec_user"], facts["privileged"]) == (40, "20001:20001", False)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "key", "value"),
-    [
-        ("net:[1]", "net:[11]", "network_mode", "host"),
-        ("    lo:       0", "    lo:       0\n  eth0: 1", "network_mode", "host"),
-        ("pid:[2]", "pid:[12]", "pid_mode", "host"),
-        ("user:[6]", "user:[16]", "privileged", True),
-        ("CapBnd:\t0000000000000000", "CapBnd:\t0000000000000400", "cap_drop", []),
-        ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "no_new_privileges", False),
-        ("Seccomp:\t2", "Seccomp:\t0", "seccomp", False),
-        ("/ / ro,", "/ / rw,", "read_only_root", False),
-        ("/dev/null rw", "/dev/sda rw", "devices", ["sda"]),
-        ("41                   41 ", "unlimited            unlimited ", "pids_limit", None),
-        (
-            "/null /dev/null",
-            "/x /srv/secret",
-            "mounts",
-            [{"source": None, "target": "/srv/secret", "read_only": False}],
-        ),
-    ],
-)
-def test_facts_tell_each_hole(before: str, after: str, key: str, value: object) -> None:
-    """A sandbox that is not what was asked for does not read as if it were."""
-    assert before in SAID
-    assert facts_of(SAID.replace(before, after), SEALED, OUTSIDE)[key] == value
-
-
-def test_facts_that_were_cut_are_no_facts() -> None:
-    """Too little said is an error, never a default."""
-    with pytest.raises(ValueError, match="parts of 5"):
-        facts_of(SAID.rpartition("==\n")[0], SEALED, OUTSIDE)
-
-
-def test_an_owner_is_told_from_a_later_process_with_its_number() -> None:
-    """Number, start and boot make an owner; a wrong one of them is a dead owner, another namespace's can't be judged."""
-    me = Owner.me()
-    assert me.alive
-    assert not replace(me, started=me.started + 1).alive
-    assert not replace(me, boot="another").alive
-    assert not replace(me, pid=2**22 + 1).alive
-    assert replace(me, pid=2**22 + 1, pid_namespace=1).alive
-
-
-def test_a_folder_is_emptied_whatever_a_seat_did_to_it(tmp_path: Path) -> None:
-    """Nesting deeper than a path is long, rights taken away, links: all of it goes, nothing outside."""
-    outside = tmp_path / "outside"
-    outside.write_text("kept")
-    room = tmp_path / "room"
-    room.mkdir()
-    (room / "link").symlink_to(outside)
-    (room / "folder-link").symlink_to(tmp_path)
-    at = os.open(room, os.O_RDONLY)
-    for _ in range(300):
-        os.mkdir("d" * 20, dir_fd=at)
-        below = os.open("d" * 20, os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.fchmod(at, 0)
-    os.close(at)
-    (room / "closed").mkdir()
-    (room / "closed" / "in").write_text("")
-    (room / "closed").chmod(0)
-    _empty(room)
-    assert list(room.iterdir()) == []
-    assert outside.read_text() == "kept"
-
-
-def test_only_dead_owners_rooms_are_left_over(tmp_path: Path) -> None:
-    """A room of a living owner is nobody else's to remove."""
-    me = Owner.me()
-    for name, owner in (("mine", me), ("dead", replace(me, started=1))):
-        (tmp_path / f"{name}.json").write_text(json.dumps({"run": "r", "owner": asdict(owner)}))
-    assert [room.name for room in leftovers(tmp_path)] == ["dead"]
-    assert os.getpid() == me.pid

@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,41 +18,47 @@ import anyio
 import anyio.to_thread
 
 from harness import environment
-from harness.canonical import digest_bytes
-from harness.clock import Clock, SystemClock, fresh_token
+from harness.canonical import digest_bytes, digest_json
+from harness.clock import Clock, SystemClock
 from harness.ports import Workspace
 from harness.walls import Walls
-from harness.workspaces.bpf import ARCHITECTURES, assemble, compile_filter
+from harness.workspaces.bubblewrap_filter import seccomp_filter
 from harness.workspaces.bubblewrap_folder import Room, is_root, kill_rest, leftovers
 from harness.workspaces.bubblewrap_host import engine_facts, find_bwrap, host_digest
 from harness.workspaces.bubblewrap_options import (
     HOST_IMAGE,
+    Places,
     Root,
     base_environment,
     bwrap_options,
     check_walls,
     environment_options,
 )
-from harness.workspaces.bubblewrap_room import BubblewrapWorkspace
+from harness.workspaces.bubblewrap_room import BubblewrapWorkspace, Premises
 from harness.workspaces.control_groups import groups_available
-from harness.workspaces.images import SEAT, ImageStore
-from harness.workspaces.seccomp import profile
+from harness.workspaces.forwarding import forwarder_argv
+from harness.workspaces.images import SEAT, SEATS, ImageStore
 
 __all__ = ["BubblewrapBackend"]
 
+_INODES = (
+    "bubblewrap can't limit the number of files of a memory file system that is made anew for each execution; where "
+    "control groups limit memory they limit this too"
+)
+_KEEPER = (
+    "process 1 is bwrap itself, of the seat's own user: its environment, command line and descriptors tell nothing, "
+    "and a seat that ends it ends its own program alone"
+)
+_FORWARDER = (
+    "the forwarder runs as the seat's own user: a seat can end it, and then reaches no model from that execution"
+)
 _PER_PROCESS = (
     "control groups can't be made here (that takes root and a writable /sys/fs/cgroup), so memory is limited for each "
     "process by itself and nothing limits the sum"
 )
 _REAP_DEADLINE_S = 10.0
+_ONE_USER = "without root, every workspace has the user that runs Proctor: run as root to have one for each"
 _PLAIN_FOLDER = "without root, /workspace is a folder on the host's own file system: run as root to have it limited"
-
-
-@cache
-def _filter() -> bytes | None:
-    """The system call filter for this machine, or None where none can be made."""
-    machine = platform.machine()
-    return assemble(compile_filter(profile(machine), machine)) if machine in ARCHITECTURES else None
 
 
 class BubblewrapBackend:
@@ -96,22 +102,24 @@ class BubblewrapBackend:
         """What is enforced here (None), and why the rest is not."""
         folder = None if is_root() else _PLAIN_FOLDER
         sums = None if await anyio.to_thread.run_sync(groups_available) else _PER_PROCESS
-        calls = None if _filter() is not None else f"there is no system call filter for {platform.machine()}"
+        no_filter = f"there is no system call filter for {platform.machine()}"
+        always = (
+            "network", "processes", "pids", "root_read_only", "capabilities", "new_privileges", "environment", "kill",
+            "file_bytes", "open_files", "core_bytes", "tmp_bytes", "shm_bytes", "memory_process",
+        )  # fmt: skip
         return {
-            "network": None,
-            "read_only_root": None,
-            "privileges": None,
-            "kill": None,
-            "system_calls": calls,
-            "processes": None,
+            **dict.fromkeys(always),
+            "system_calls": None if seccomp_filter("listed") is not None else no_filter,
             "memory_total": sums,
             "swap": sums,
             "cpu": sums,
+            "user_apart": None if is_root() else _ONE_USER,
+            "keeper_apart": _KEEPER,
+            "forwarder_apart": _FORWARDER,
             "workspace_bytes": folder,
             "workspace_inodes": folder,
-            "file_bytes": None,
-            "tmp_bytes": None,
-            "tmp_inodes": "bubblewrap can't limit the number of files of a memory file system",
+            "tmp_inodes": _INODES,
+            "shm_inodes": _INODES,
         }
 
     def options(self, walls: Walls) -> Mapping[str, Any]:
@@ -125,22 +133,26 @@ class BubblewrapBackend:
             # A sealed root is bound as it is: only a weaker one depends on what is in the image.
             whole = walls.read_only_root and not walls.mounts
             root = Root(folder=Path("{image}") if whole else self._images().rootfs(walls.image))
-        words = [*bwrap_options(walls, root, "{workspace}"), *environment_options(base_environment(walls))]
+        gateway = "{gateway}" if walls.network == "gateway" else None
+        places = Places(workspace="{workspace}", gateway=gateway)
+        words = [*bwrap_options(walls, root, places), *environment_options(base_environment(walls))]
         shown = [word if isinstance(word, str) else f"sha256:{digest_bytes(word.data)}" for word in words]
-        filtered = self._seccomp(walls)
+        filtered = seccomp_filter(walls.system_calls)
         return {
             "bwrap": [word.replace(str(root.folder), "{image}") if root.folder else word for word in shown],
             "limits": {
                 "processes": walls.caps.pids,
                 "file_bytes": walls.caps.file_bytes,
                 "open_files": walls.caps.open_files,
-                "core_bytes": 0,
+                "core_bytes": walls.caps.core_bytes,
                 "memory_bytes": walls.caps.memory_bytes,
                 "cpus": walls.caps.cpus,
                 "memory_and_cpus_of": "all processes together" if groups_available() else "each process",
             },
             "seccomp": None if filtered is None else digest_bytes(filtered),
+            "forwarder": digest_json(forwarder_argv(walls.caps.lifetime_s)) if gateway else None,
             "user": SEAT,
+            "host_user": f"one of {SEATS[0]} to {SEATS[-1]}" if is_root() else "the one that runs Proctor",
             "workspace": {"bytes": walls.caps.workspace_bytes, "inodes": walls.caps.workspace_inodes}
             if is_root()
             else None,
@@ -159,19 +171,24 @@ class BubblewrapBackend:
         if walls.image != HOST_IMAGE:
             root = Root(folder=await anyio.to_thread.run_sync(self._images().rootfs, walls.image))
         root.check()
-        room = Room(home=self.home, name=f"proctor-{fresh_token(8)}")
-        workspace = BubblewrapWorkspace(
-            walls=walls, root=root, room=room, bwrap=find_bwrap(), user=self._user(), seccomp=self._seccomp(walls),
-            clock=self._clock,
-        )  # fmt: skip
+        bwrap = find_bwrap()
+        make = partial(Room.make, self.home, walls.caps, run, gateway=walls.network == "gateway")
+        with anyio.CancelScope(shield=True):
+            room = await anyio.to_thread.run_sync(make)
+        workspace: BubblewrapWorkspace | None = None
         try:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(partial(room.make, walls.caps, run))
+            workspace = BubblewrapWorkspace(
+                Premises(
+                    walls=walls, root=root, room=room, bwrap=bwrap, seccomp=seccomp_filter(walls.system_calls),
+                    clock=self._clock,
+                )
+            )  # fmt: skip
             yield workspace
         finally:
             with anyio.move_on_after(30, shield=True):
                 try:
-                    await workspace.close()
+                    if workspace is not None:
+                        await workspace.close()
                 finally:
                     await anyio.to_thread.run_sync(room.remove)
 
@@ -195,6 +212,3 @@ class BubblewrapBackend:
 
     def _user(self) -> int | None:
         return SEAT if is_root() else None
-
-    def _seccomp(self, walls: Walls) -> bytes | None:
-        return _filter() if walls.system_calls in ("listed", "traced") else None

@@ -4,43 +4,66 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import json
 import os
 import signal
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.clock import fresh_token
 from harness.errors import WorkspaceError
 from harness.walls import Caps
+from harness.workspaces.bubblewrap_owner import Claim, claim, claims
 from harness.workspaces.control_groups import Groups, groups_available
 from harness.workspaces.images import SEAT
-from harness.workspaces.namespaces import Owner, kill_by_name
+from harness.workspaces.namespaces import kill_by_name
 
 __all__ = ["Room", "is_root", "kill_rest", "leftovers"]
 
 _MS_NOSUID_NODEV = 2 | 4
+_MS_NOEXEC = 8
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 
 
 def is_root() -> bool:
-    """Whether this process may mount, and drops to the seat's user before it starts anything of a seat's."""
+    """Whether this process may mount, and drops to a seat's user before it starts anything of a seat's."""
     return os.geteuid() == 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Room:
     """
-    The place of one workspace below `home`: `NAME/files` becomes its `/workspace`, `NAME.json` tells its owner.
+    The place of one workspace below `home`: `NAME/files` becomes its `/workspace`, `NAME/gateway` is shown to it where
+    there is one, `NAME.json` tells its owner.
 
-    As root the folder is a memory file system of its own, so that its bytes and inodes are limited.
+    As root each folder is a memory file system of its own, so that its bytes and inodes are limited and what a
+    workspace can read of its mounts names no place of the host's; and `user` is the workspace's own on the host.
+    Otherwise that is None: it has the user that we are.
     """
 
     home: Path
     name: str
+    user: int | None = None
+
+    @classmethod
+    def make(cls, home: Path, caps: Caps, run: str, *, gateway: bool) -> Room:
+        """A fresh one. Raises `WorkspaceError` when the host doesn't let us."""
+        name = f"proctor-{fresh_token(8)}"
+        room = cls(home=home, name=name)
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            if is_root():
+                _check_passable(home)
+            room = cls(home=home, name=name, user=claim(home, name, run, own_user=is_root()))
+            room._furnish(caps, gateway=gateway)
+        except OSError as error:
+            room.remove()
+            raise WorkspaceError(
+                f"no folder for a workspace can be made below {home}: {error}. Name another with PROCTOR_HOME"
+            ) from error
+        return room
 
     @property
     def groups(self) -> Groups | None:
@@ -53,43 +76,28 @@ class Room:
         return self.home / self.name / "files"
 
     @property
-    def owner_file(self) -> Path:
-        """Where the process that opened the workspace is named."""
-        return self.home / f"{self.name}.json"
-
-    def make(self, caps: Caps, run: str) -> None:
-        """Make it. Raises `WorkspaceError` when the host doesn't let us."""
-        try:
-            self.home.mkdir(parents=True, exist_ok=True)
-            if is_root():
-                _check_passable(self.home)
-            draft = self.home / f".{self.name}"
-            draft.write_text(json.dumps({"run": run, "owner": asdict(Owner.me())}))
-            draft.rename(self.owner_file)
-            self.files.parent.mkdir(mode=0o711)
-            self.files.mkdir(mode=0o700)
-            self.files.parent.chmod(0o711)
-            if is_root():
-                size = f"size={caps.workspace_bytes},nr_inodes={caps.workspace_inodes}"
-                _mount(self.files, f"{size},mode=0700,uid={SEAT},gid={SEAT}")
-            if self.groups is not None:
-                self.groups.make(caps)
-        except OSError as error:
-            self.remove()
-            raise WorkspaceError(
-                f"no folder for a workspace can be made below {self.home}: {error}. Name another with PROCTOR_HOME"
-            ) from error
+    def gateway(self) -> Path:
+        """
+        The folder that they see as `/run/gateway`, where there is one. Nobody but us and the workspace's own user gets
+        into it.
+        """
+        return self.home / self.name / "gateway"
 
     def remove(self) -> None:
         """Unmount and remove it. Raises `WorkspaceError` when something of it stays."""
         if self.groups is not None:
             self.groups.remove()
-        if os.path.ismount(self.files):
-            _unmount(self.files)
+        for folder in (self.files, self.gateway):
+            if os.path.ismount(folder):
+                _unmount(folder)
         if self.files.parent.exists():
             _empty(self.files.parent)
             self.files.parent.rmdir()
-        self.owner_file.unlink(missing_ok=True)
+        Claim.file(self.home, self.name).unlink(missing_ok=True)
+
+    def open_up(self) -> None:
+        """Give its user the way into `files` back, which a seat may have taken away from itself."""
+        self.files.chmod(0o700)
 
     def used(self) -> tuple[int, int] | None:
         """Bytes and inodes in use, where the folder is a file system of its own."""
@@ -98,16 +106,26 @@ class Room:
         info = os.statvfs(self.files)
         return (info.f_blocks - info.f_bfree) * info.f_frsize, info.f_files - info.f_ffree
 
+    def _furnish(self, caps: Caps, *, gateway: bool) -> None:
+        self.files.parent.mkdir(mode=0o711)
+        self.files.parent.chmod(0o711)
+        for folder in (self.files, self.gateway) if gateway else (self.files,):
+            folder.mkdir(mode=0o700)
+        if self.user is not None:
+            size = f"size={caps.workspace_bytes},nr_inodes={caps.workspace_inodes}"
+            _mount(self.files, f"{size},mode=0700,uid={self.user},gid={self.user}")
+            if gateway:
+                size = "size=64k,nr_inodes=64"
+                _mount(self.gateway, f"{size},mode=0750,uid=0,gid={self.user}", flags=_MS_NOSUID_NODEV | _MS_NOEXEC)
+        if self.groups is not None:
+            self.groups.make(caps)
+
 
 def leftovers(home: Path) -> Iterator[Room]:
     """The workspaces below `home` whose owner is dead."""
-    for path in sorted(home.glob("*.json")):
-        try:
-            owner = Owner(**json.loads(path.read_text())["owner"])
-        except FileNotFoundError:
-            continue  # its owner has removed it just now
-        if not owner.alive:
-            yield Room(home=home, name=path.stem)
+    for found in claims(home):
+        if not found.owner.alive:
+            yield Room(home=home, name=found.name, user=found.user)
 
 
 def kill_rest(room: Room) -> int:
@@ -124,14 +142,14 @@ def _check_passable(home: Path) -> None:
     for folder in (home, *home.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             raise WorkspaceError(
-                f"{folder} can't be passed by user {SEAT}, the user of workspaces: `chmod o+x {folder}`, or "
+                f"{folder} can't be passed by the users of workspaces ({SEAT} and following): `chmod o+x {folder}`, or "
                 "give PROCTOR_HOME another folder"
             )
 
 
-def _mount(target: Path, options: str) -> None:
+def _mount(target: Path, options: str, *, flags: int = _MS_NOSUID_NODEV) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"proctor", os.fsencode(target), b"tmpfs", _MS_NOSUID_NODEV, options.encode()) != 0:
+    if libc.mount(b"proctor", os.fsencode(target), b"tmpfs", flags, options.encode()) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"mounting a memory file system: {os.strerror(code)}", str(target))
 

@@ -9,20 +9,19 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from harness.errors import FenceError, ImageError
-from harness.walls import Walls
+from harness.walls import GATEWAY_FOLDER, Walls
 from harness.workspaces.images import KEEPER, SEAT, SEAT_PATH
 
 __all__ = [
     "HOST_IMAGE",
     "Option",
+    "Places",
     "Root",
     "SmallFile",
     "base_environment",
     "bwrap_options",
     "check_walls",
     "environment_options",
-    "launcher",
-    "marker",
 ]
 
 HOST_IMAGE = "host"
@@ -38,7 +37,14 @@ MASKED = (
     "vmstat", "zoneinfo",
 )  # fmt: skip
 
-_MADE = frozenset({"/workspace", "/tmp", "/dev", "/proc"})  # noqa: S108  # mount points in the workspace
+_MADE = frozenset({"/workspace", "/tmp", "/dev", "/proc", "/run"})  # noqa: S108  # mount points in the workspace
+_RUN_BYTES = 64 << 10
+_OWN = (
+    ("ipc", "--unshare-ipc"),
+    ("uts", "--unshare-uts"),
+    ("cgroup", "--unshare-cgroup-try"),
+    ("pid", "--unshare-pid"),
+)
 _HOST_LINKS = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 _ETC = {
     "passwd": f"root:x:0:0:root:/:/bin/sh\nkeeper:x:{KEEPER}:{KEEPER}::/:/bin/false\n"
@@ -59,12 +65,24 @@ class Root:
         """Raises `ImageError` when the mount points that every workspace needs are not in the image."""
         if self.folder is None:
             return
-        lacks = [name for name in ("workspace", "tmp", "dev", "proc") if not (self.folder / name).is_dir()]
+        lacks = [name for name in ("workspace", "tmp", "dev", "proc", "run") if not (self.folder / name).is_dir()]
         if lacks or not (self.folder / "bin" / "sh").exists():
             raise ImageError(
                 f"the image's root {self.folder} has no {', '.join(lacks) or 'bin/sh'}: expected the folders "
-                "workspace, tmp, dev and proc, and a shell. Build it again with `proctor image build`."
+                "workspace, tmp, dev, proc and run, and a shell. Build it again with `proctor image build`."
             )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Places:
+    """
+    The host's folders that a workspace shows: `workspace` as /workspace, which nobody can write any more once it has
+    `ended`, and `gateway`, where its walls have that network.
+    """
+
+    workspace: str
+    gateway: str | None = None
+    ended: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,28 +99,40 @@ Option: TypeAlias = str | SmallFile
 def check_walls(walls: Walls) -> None:
     """Raises `FenceError` for walls that bubblewrap can't be made to have."""
     if walls.network == "bridge":
-        raise FenceError("bubblewrap has no network 'bridge': expected 'none', or 'host' as a positive control")
+        raise FenceError(
+            "bubblewrap has no network 'bridge': expected 'none' or 'gateway', or 'host' as a positive control"
+        )
     if walls.new_privileges and not (walls.run_as_root and walls.keep_capabilities):
         raise FenceError(
             "bubblewrap always sets no-new-privileges, so new_privileges = True can't be had by itself: measure this "
             "weakening with the container backend"
+        )
+    if not walls.keeper_apart:
+        raise FenceError(
+            "bubblewrap's first process is bwrap itself, always of the seat's own user, so keeper_apart = False takes "
+            "nothing down: measure this weakening with the container backend"
+        )
+    if walls.network == "gateway" and "pid" in walls.host_namespaces:
+        raise FenceError(
+            "with the host's process tree nothing ends the forwarder of the network 'gateway': expected another "
+            "network, or no 'pid' in host_namespaces"
         )
     for mount in walls.mounts:
         if not mount.source.startswith("/") or not mount.target.startswith("/"):
             raise FenceError(f"mount {mount.source!r} at {mount.target!r}: expected two absolute paths")
 
 
-def bwrap_options(walls: Walls, root: Root, workspace: str) -> list[Option]:
+def bwrap_options(walls: Walls, root: Root, places: Places) -> list[Option]:
     """
     The options of every execution in a workspace, in the order bwrap carries them out, but for the environment, which
-    is empty. `workspace` is the host folder that becomes `/workspace`. Raises `FenceError` for walls that can't be had.
+    is empty. Raises `FenceError` for walls that can't be had.
     """
     check_walls(walls)
     return [
         *_namespaces(walls),
         *_root(walls, root),
         *_kernel_files(walls),
-        *_room(walls, workspace),
+        *_room(walls, places),
         "--clearenv",
         "--chdir",
         "/",
@@ -120,16 +150,20 @@ def base_environment(walls: Walls) -> dict[str, str]:
 
 
 def _namespaces(walls: Walls) -> Iterator[str]:
-    yield from ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "seat")
-    if walls.network == "none":
+    yield "--unshare-user"
+    if walls.network != "host":
         yield "--unshare-net"
-    if "pid" not in walls.host_namespaces:
-        yield "--unshare-pid"
+    for name, option in _OWN:
+        if name not in walls.host_namespaces:
+            yield option
+    if "uts" not in walls.host_namespaces:
+        yield from ("--hostname", "seat")
     user = "0" if walls.run_as_root else str(SEAT)
     yield from ("--uid", user, "--gid", user)
-    if walls.keep_capabilities:
-        yield from ("--cap-add", "ALL")
-    elif walls.system_calls in ("listed", "traced"):
+    added = ["ALL"] if walls.keep_capabilities else [f"CAP_{name.removeprefix('CAP_')}" for name in walls.capabilities]
+    for name in added:
+        yield from ("--cap-add", name)
+    if not added and walls.system_calls in ("listed", "traced"):
         yield "--disable-userns"
     yield from ("--new-session", "--die-with-parent")
 
@@ -146,7 +180,11 @@ def _root(walls: Walls, root: Root) -> Iterator[Option]:
         for name, text in _ETC.items():
             yield from ("--perms", "0444", "--file", SmallFile(data=text.encode()), f"/etc/{name}")
     else:
-        yield from _entries(root.folder, PurePosixPath("/"), [PurePosixPath(mount.target) for mount in walls.mounts])
+        above = [PurePosixPath(mount.target) for mount in walls.mounts]
+        if not walls.read_only_root:
+            # Each folder of the root is made anew, so that something can be put into it; the image stays as it is.
+            above += [PurePosixPath("/", entry.name, "anything") for entry in root.folder.iterdir()]
+        yield from _entries(root.folder, PurePosixPath("/"), above)
 
 
 def _entries(folder: Path, below: PurePosixPath, targets: Sequence[PurePosixPath]) -> Iterator[str]:
@@ -192,41 +230,13 @@ def _masked() -> tuple[str, ...]:
     return tuple(f"/proc/{name}" for name in MASKED if Path("/proc", name).exists())
 
 
-def _room(walls: Walls, workspace: str) -> Iterator[str]:
-    yield from ("--bind", workspace, HOME)
+def _room(walls: Walls, places: Places) -> Iterator[str]:
+    yield from ("--ro-bind" if places.ended else "--bind", places.workspace, HOME)
+    yield from ("--perms", "0755", "--size", str(_RUN_BYTES), "--tmpfs", "/run")
+    if places.gateway is not None:
+        yield from ("--ro-bind", places.gateway, GATEWAY_FOLDER)
     for mount in walls.mounts:
         yield from ("--ro-bind" if mount.read_only else "--bind", mount.source, mount.target)
+    yield from ("--remount-ro", "/run")
     if walls.read_only_root:
         yield from ("--remount-ro", "/")
-
-
-def marker(token: str) -> bytes:
-    """
-    What the launcher writes to its error stream when every limit is set, just before the program starts. Without it
-    nothing was started.
-    """
-    return f"<started {token}>\n".encode()
-
-
-def launcher(walls: Walls, token: str, cwd: str, argv: Sequence[str], *, address_space: bool) -> list[str]:
-    """
-    The command that sets the limits from within, where they count for this workspace alone, and becomes the program.
-
-    A process limit set outside would count every process of the user on the host. One process more than
-    `caps.pids` is let be: the reaper that bwrap puts in as process 1. Memory is limited for each process by its
-    `address_space` where no control group limits the sum.
-    """
-    caps = walls.caps
-    limits = " && ".join(
-        (
-            f"{{ ulimit -u {caps.pids + 1} 2>/dev/null || ulimit -p {caps.pids + 1}; }}",
-            "ulimit -c 0",
-            "ulimit -l 64",
-            f"ulimit -f {caps.file_bytes // 512}",
-            f"ulimit -n {caps.open_files}",
-            *([f"ulimit -v {caps.memory_bytes // 1024}"] if address_space else []),
-        )
-    )
-    said = marker(token).decode().rstrip("\n")
-    script = f'{limits} || exit 125; echo \'{said}\' >&2; cd -- "$1" || exit 126; unset OLDPWD; shift; exec "$@"'
-    return ["/bin/sh", "-c", script, "sh", cwd, *argv]

@@ -1,9 +1,11 @@
-"""A workspace made of bubblewrap executions over one folder."""
+"""A workspace made of bubblewrap executions over one folder, and what is left of it when it has ended."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,87 +18,68 @@ from harness.errors import WorkspaceError
 from harness.ports import Remains
 from harness.walls import ExecResult, KillProof, Walls
 from harness.workspaces.bubblewrap_facts import LOOK, facts_of, own_namespaces
+from harness.workspaces.bubblewrap_filter import seccomp_filter
 from harness.workspaces.bubblewrap_folder import Room
+from harness.workspaces.bubblewrap_launcher import launcher, marker
 from harness.workspaces.bubblewrap_options import (
+    Option,
+    Places,
     Root,
     base_environment,
     bwrap_options,
     environment_options,
-    launcher,
-    marker,
 )
-from harness.workspaces.bubblewrap_run import KILL_DEADLINE_S, Command, Execution, Pipe, UnstartableError, start
-from harness.workspaces.remains import Rest
+from harness.workspaces.bubblewrap_run import (
+    KILL_DEADLINE_S,
+    Command,
+    Execution,
+    UnstartableError,
+    spawn,
+)
+from harness.workspaces.bubblewrap_streams import Kept, Program, after_mark, feed
+from harness.workspaces.namespaces import members
 
-__all__ = ["BubblewrapWorkspace"]
+__all__ = ["BubblewrapRemains", "BubblewrapWorkspace", "Premises"]
 
 DRAIN_DEADLINE_S = 5.0
 
 
-class _Kept:
-    """The first `limit` bytes of a stream that is read to its end."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Premises:
+    """What a workspace is made of: its walls, its root file system, its place on the host, and the program for it."""
 
-    def __init__(self, limit: int) -> None:
-        self.data = bytearray()
-        self.cut = False
-        self._limit = limit
+    walls: Walls
+    root: Root
+    room: Room
+    bwrap: str
+    seccomp: bytes | None
+    clock: Clock
 
-    async def fill(self, pipe: Pipe) -> None:
-        while part := await pipe.read():
-            room = self._limit - len(self.data)
-            self.data += part[:room]
-            self.cut = self.cut or len(part) > room
-
-
-class _Program(ByteStream):
-    """A long-lived program's input and output as one stream."""
-
-    def __init__(self, execution: Execution) -> None:
-        self._execution = execution
-
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        """Some of what the program wrote. Raises `anyio.EndOfStream` when it writes no more."""
-        data = await self._execution.stdout.read(max_bytes)
-        if not data:
-            raise anyio.EndOfStream
-        return data
-
-    async def send(self, item: bytes) -> None:
-        """Write to the program. Raises `anyio.BrokenResourceError` when it doesn't read any more."""
-        try:
-            await self._execution.stdin.write(item)
-        except (BrokenPipeError, OSError) as error:
-            raise anyio.BrokenResourceError from error
-
-    async def send_eof(self) -> None:
-        """The end of the program's input."""
-        self._execution.stdin.close()
-
-    async def aclose(self) -> None:
-        """The end of the program, and of everything that it started."""
-        await self._execution.finish()
+    def options(self, *, ended: bool) -> list[Option]:
+        """The options of bwrap for every execution."""
+        gateway = str(self.room.gateway) if self.walls.network == "gateway" else None
+        return bwrap_options(
+            self.walls, self.root, Places(workspace=str(self.room.files), gateway=gateway, ended=ended)
+        )
 
 
 class BubblewrapWorkspace:
     """A `Workspace`. Programs of two executions share its files and nothing else, not even sight of each other."""
 
-    def __init__(
-        self, *, walls: Walls, root: Root, room: Room, bwrap: str, user: int | None, seccomp: bytes | None, clock: Clock
-    ) -> None:
-        self.name = room.name
-        self.gateway: Path | None = None
-        self._walls = walls
-        self._options = bwrap_options(walls, root, str(room.files))
-        self._room = room
-        self._bwrap = bwrap
-        self._user = user
-        self._seccomp = seccomp
-        self._clock = clock
-        self._opened = clock.monotonic()
+    def __init__(self, premises: Premises, *, ended: bool = False) -> None:
+        self.name = premises.room.name
+        self.gateway: Path | None = premises.room.gateway if premises.walls.network == "gateway" else None
+        self._premises = premises
+        self._walls = premises.walls
+        self._room = premises.room
+        self._clock = premises.clock
+        self._options = premises.options(ended=ended)
+        self._opened = self._clock.monotonic()
         self._alive: set[Execution] = set()
+        self._over = ""
         self._closed = False
         self._seen: Mapping[str, Any] | None = None
-        self._counts = {"executions": 0, "timed_out": 0, "processes_left": 0}
+        self._counts = {"executions": 0, "timed_out": 0, "processes_left": 0, "swept": 0}
 
     async def exec(
         self,
@@ -113,24 +96,25 @@ class BubblewrapWorkspace:
 
         Raises `WorkspaceError` when it could not be started for reasons of ours, or when something of it can't be
         ended. A program that isn't there, a folder `cwd` that isn't, or a command that no kernel takes is the caller's
-        affair: status 127 or 126.
+        affair: status 127 or 126. One that `kill` ended before it began has no status.
         """
         began = self._clock.monotonic()
         limit = min(timeout_s, self._life_left())
         token = fresh_token(8)
         mark = marker(token)
         try:
-            execution = await self._start(argv, token, cwd, env)
+            execution = self._spawn(argv, token, cwd, env)
         except UnstartableError as error:
             said = f"{error}\n".encode("utf-8", "backslashreplace")
             return ExecResult(stdout=b"", stderr=said, status=126, seconds=self._clock.monotonic() - began)
-        out, err = _Kept(output_bytes), _Kept(output_bytes + len(mark) + 4096)
+        out, err = Kept(output_bytes), Kept(output_bytes + len(mark) + 4096)
         timed_out = False
         try:
+            await self._begin(execution)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(out.fill, execution.stdout)
                 tasks.start_soon(err.fill, execution.stderr)
-                tasks.start_soon(_feed, execution.stdin, stdin)
+                tasks.start_soon(feed, execution.stdin, stdin)
                 try:
                     with anyio.move_on_after(limit) as scope:
                         await execution.wait()
@@ -141,8 +125,8 @@ class BubblewrapWorkspace:
         finally:
             await self._end(execution)
         self._counts["timed_out"] += timed_out
-        stderr, started = _after(bytes(err.data), mark)
-        if not started and not timed_out:
+        stderr, started = after_mark(bytes(err.data), mark)
+        if not (started or timed_out or execution.cut_short):
             raise WorkspaceError(
                 f"the sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()[:500]!r}. "
                 "Does `bwrap --unshare-all --ro-bind / / --proc /proc true` work on this machine?"
@@ -150,7 +134,7 @@ class BubblewrapWorkspace:
         return ExecResult(
             stdout=bytes(out.data),
             stderr=stderr[:output_bytes],
-            status=None if timed_out else execution.exit_code,
+            status=None if timed_out or not started else execution.exit_code,
             seconds=self._clock.monotonic() - began,
             timed_out=timed_out,
             stdout_cut=out.cut,
@@ -158,19 +142,19 @@ class BubblewrapWorkspace:
         )
 
     @asynccontextmanager
-    async def stream(self, argv: Sequence[str]) -> AsyncIterator[ByteStream]:
+    async def stream(self, argv: Sequence[str], *, cwd: str = "/workspace") -> AsyncIterator[ByteStream]:
         """A program that stays, as a stream of its input and output. It is ended when the block is left."""
-        token = fresh_token(8)
         try:
-            execution = await self._start(argv, token, "/workspace", None)
+            execution = self._spawn(argv, fresh_token(8), cwd, None)
         except UnstartableError as error:
             raise WorkspaceError(f"a program to stream can't be started: {error}") from error
         try:
+            await self._begin(execution)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_Kept(0).fill, execution.stderr)
+                tasks.start_soon(Kept(0).fill, execution.stderr)
                 tasks.start_soon(execution.wait)
                 try:
-                    yield _Program(execution)
+                    yield Program(execution)
                 finally:
                     await execution.finish()
                     tasks.cancel_scope.cancel()
@@ -179,30 +163,46 @@ class BubblewrapWorkspace:
 
     async def sweep(self) -> int | None:
         """0: what a program leaves alive is ended with it, since each has a process tree of its own."""
+        self._life_left()
         return 0
-
-    @asynccontextmanager
-    async def remains(self) -> AsyncIterator[Remains]:
-        """What the seat left, after everything that is alive was ended."""
-        await self.kill()
-        yield Rest(self, KillProof(before=None, alive=0, witness="pid namespace", seconds=0.0))
 
     async def kill(self) -> None:
         """End every program that is alive in the workspace. Its files stay."""
         with anyio.CancelScope(shield=True):
             for execution in list(self._alive):
-                await execution.finish()
+                await execution.kill()
+
+    @asynccontextmanager
+    async def remains(self) -> AsyncIterator[Remains]:
+        """
+        End the workspace for good, and look from outside whether anything of it is alive; then a sealed room over the
+        same folder, which nobody can write any more. Raises `WorkspaceError` when it is closed.
+        """
+        if self._closed:
+            self._life_left()
+        self._over = "has ended: what was left is in its `remains`"
+        proof = await self._ended()
+        await anyio.to_thread.run_sync(self._room.open_up)
+        walls = Walls(image=self._walls.image, caps=self._walls.caps, run_as_root=self._walls.run_as_root)
+        rest = BubblewrapRemains(
+            replace(self._premises, walls=walls, seccomp=seccomp_filter(walls.system_calls)), proof
+        )
+        try:
+            yield rest
+        finally:
+            await rest.close()
 
     async def facts(self) -> Mapping[str, Any]:
         """
         What the kernel says of a program in this workspace, and what was observed so far: executions, how many met
-        their time limit, processes that outlived a kill, bytes and inodes in `/workspace` (None where not told).
+        their time limit, processes that outlived a kill, bytes and inodes in `/workspace` (None where not told), and
+        the user that it has on the host (None where that is our own).
         """
         if self._seen is None:
             looked = await self.exec(LOOK, cwd="/")
             try:
                 outside = await anyio.to_thread.run_sync(own_namespaces)
-                self._seen = facts_of(looked.stdout.decode(errors="replace"), self._walls, outside)
+                self._seen = facts_of(looked.stdout.decode(errors="replace"), self._walls, outside, self.gateway)
             except (ValueError, KeyError) as error:
                 raise WorkspaceError(f"what is running in {self.name} can't be looked at: {error}") from error
         used = await anyio.to_thread.run_sync(self._room.used)
@@ -212,43 +212,68 @@ class BubblewrapWorkspace:
             **self._seen,
             **(groups.told(self._walls.caps) if groups is not None else {}),
             **self._counts,
+            "host_user": self._room.user,
             "workspace_bytes": None if used is None else used[0],
             "workspace_inodes": None if used is None else used[1],
         }
 
     async def close(self) -> None:
         """End everything, for good."""
-        self._closed = True
+        self._closed, self._over = True, "is closed"
         await self.kill()
+
+    async def _ended(self) -> KillProof:
+        """Everything is ended, and each process namespace that was held before is looked through after."""
+        began = self._clock.monotonic()
+        with anyio.CancelScope(shield=True):
+            running = list(self._alive)
+            held = [witness for execution in running if (witness := execution.witness()) is not None]
+            spaces = [witness.namespace for witness in held]
+            reapers = {witness.first for witness in held}  # bwrap's own, and none of the seat's
+            try:
+                before = len(set(await anyio.to_thread.run_sync(members, spaces)) - reapers)
+                await self.kill()
+                alive = len(await anyio.to_thread.run_sync(members, spaces))
+            finally:
+                for witness in held:
+                    os.close(witness.hold)
+        outlived = sum(execution.survivors for execution in running)
+        return KillProof(
+            before=before,
+            alive=max(alive, outlived),
+            witness="pid namespace",
+            seconds=self._clock.monotonic() - began,
+        )
 
     def _life_left(self) -> float:
         left = self._opened + self._walls.caps.lifetime_s - self._clock.monotonic()
-        if self._closed or left <= 0:
-            why = (
-                "is closed" if self._closed else f"has lived its {self._walls.caps.lifetime_s:.0f} s (caps.lifetime_s)"
-            )
+        if self._over or left <= 0:
+            why = self._over or f"has lived its {self._walls.caps.lifetime_s:.0f} s (caps.lifetime_s)"
             raise WorkspaceError(f"workspace {self.name} {why}: open another")
         return left
 
-    async def _start(self, argv: Sequence[str], token: str, cwd: str, env: Mapping[str, str] | None) -> Execution:
+    def _spawn(self, argv: Sequence[str], token: str, cwd: str, env: Mapping[str, str] | None) -> Execution:
         environment = {**base_environment(self._walls), **(env or {})}
         self._life_left()
-        groups = self._room.groups
-        execution = await start(
+        execution = spawn(
             Command(
                 name=self.name,
-                bwrap=self._bwrap,
+                bwrap=self._premises.bwrap,
                 options=[*self._options, *environment_options(environment)],
-                argv=launcher(self._walls, token, cwd, argv, address_space=groups is None),
-                user=self._user,
-                seccomp=self._seccomp,
+                argv=launcher(self._walls, token, cwd, argv, address_space=self._room.groups is None),
+                user=self._room.user,
+                seccomp=self._premises.seccomp,
                 own_pids="pid" not in self._walls.host_namespaces,
-            ),
-            None if groups is None else groups.join,
+            )
         )
+        # Known from its first moment on, so that whoever ends the workspace now ends this too.
         self._alive.add(execution)
         self._counts["executions"] += 1
         return execution
+
+    async def _begin(self, execution: Execution) -> None:
+        groups = self._room.groups
+        await execution.begin(None if groups is None else groups.join)
 
     async def _end(self, execution: Execution) -> None:
         """Let go of an execution. Raises `WorkspaceError` when not everything of it is gone."""
@@ -264,13 +289,14 @@ class BubblewrapWorkspace:
             )
 
 
-async def _feed(pipe: Pipe, data: bytes) -> None:
-    with suppress(BrokenPipeError):
-        await pipe.write(data)
-    pipe.close()
+class BubblewrapRemains(BubblewrapWorkspace):
+    """What is left of a workspace: `/workspace` can only be read, and `proof` says how everything was ended."""
 
+    def __init__(self, premises: Premises, proof: KillProof) -> None:
+        super().__init__(premises, ended=True)
+        self.proof = proof
 
-def _after(stderr: bytes, mark: bytes) -> tuple[bytes, bool]:
-    """What stands after the launcher's mark, and whether the mark is there."""
-    before, found, after = stderr.partition(mark)
-    return (after, True) if found else (before, False)
+    @asynccontextmanager
+    async def remains(self) -> AsyncIterator[Remains]:
+        """The same room: it has ended already."""
+        yield self

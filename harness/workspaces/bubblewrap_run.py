@@ -2,8 +2,9 @@
 One execution: one bwrap with namespaces of its own, from the start of it until nothing of it is alive.
 
 bwrap tells on a status descriptor which process is its process 1 and, when the program has ended, how. Process 1 is
-held by a pidfd: when it is gone the kernel has ended everything else in its PID namespace, whatever that had forked,
-detached or stopped. A weakened fence without a PID namespace is swept by its mount namespace instead.
+held by a pidfd, which the kernel makes readable only when everything else in its PID namespace has been ended and
+reaped, whatever that had forked, detached or stopped: that is the proof, and no list of processes has to be read for
+it. A weakened fence without a PID namespace is swept by its mount namespace instead.
 """
 
 from __future__ import annotations
@@ -23,13 +24,12 @@ import anyio.to_thread
 from harness.errors import WorkspaceError
 from harness.workspaces.bubblewrap_options import Option, SmallFile
 from harness.workspaces.namespaces import Kind, Namespace, parent_of
+from harness.workspaces.pipes import Pipe, in_memory, pipe_pair
 
-__all__ = ["Command", "Execution", "Pipe", "UnstartableError", "in_memory", "start"]
+__all__ = ["Command", "Execution", "UnstartableError", "Witness", "spawn"]
 
 KILL_DEADLINE_S = 10.0
 """How long ending an execution may take."""
-
-CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,61 +52,43 @@ class UnstartableError(Exception):
     """A command that no kernel takes: too long, or with a NUL or something that is no text in it."""
 
 
-class Pipe:
-    """Our end of a pipe, without blocking. `read` gives b"" at the end of it."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Witness:
+    """
+    An execution's namespace, the number of its process 1, and a descriptor of the namespace, which the witness' holder
+    closes: as long as it is open no other namespace gets the same inode.
+    """
 
-    def __init__(self, fd: int) -> None:
-        os.set_blocking(fd, False)
-        self._fd = fd
-
-    async def read(self, size: int = CHUNK) -> bytes:
-        """The next bytes, once there are some."""
-        while True:
-            try:
-                return os.read(self._fd, size)
-            except BlockingIOError:
-                await anyio.wait_readable(self._fd)
-
-    async def write(self, data: bytes) -> None:
-        """All of `data`. Raises `BrokenPipeError` when nobody will read it."""
-        view = memoryview(data)
-        while view:
-            try:
-                view = view[os.write(self._fd, view) :]
-            except BlockingIOError:
-                await anyio.wait_writable(self._fd)
-
-    def close(self) -> None:
-        """Close it, once."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            os.close(fd)
-
-
-def in_memory(data: bytes) -> int:
-    """A descriptor of a nameless file that holds `data`, read from its start."""
-    fd = os.memfd_create("proctor", os.MFD_CLOEXEC)
-    with os.fdopen(os.dup(fd), "wb") as file:
-        file.write(data)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
+    namespace: Namespace
+    first: int
+    hold: int
 
 
 class Execution:
-    """A running bwrap. Made by `start`; `finish` must be called whatever happens."""
+    """A bwrap. Made by `spawn`, it waits for `begin`; `finish` must be called whatever happens."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], status: Pipe, pipes: tuple[Pipe, Pipe, Pipe, Pipe], *, own_pids: bool
+        self,
+        process: subprocess.Popen[bytes],
+        status: Pipe,
+        pipes: tuple[Pipe, Pipe, Pipe, Pipe],
+        options: bytes,
+        *,
+        own_pids: bool,
     ) -> None:
         self.pid = process.pid
-        self.stdin, self.stdout, self.stderr, self._options = pipes
+        self.stdin, self.stdout, self.stderr, self._gate = pipes
         self.exit_code: int | None = None
         self.ended = False
+        self.cut_short = False
         self.survivors = 0
+        self._options = options
+        self._begun = False
         self._process = process
         self._outer = os.pidfd_open(process.pid)
         self._status = status
         self._kind: Kind = "pid" if own_pids else "mnt"
+        self._first = 0
         self._inner: int | None = None
         self._hold: int | None = None
         self._namespace: Namespace | None = None
@@ -114,17 +96,35 @@ class Execution:
         self._reading = anyio.Lock()
         self._ending = anyio.Lock()
 
-    async def release(self, options: bytes) -> None:
+    async def begin(self, join: Callable[[int], None] | None) -> None:
         """
-        Let bwrap, which waits for its options, begin. What it joined before that holds for everything that it starts.
+        Hand bwrap its options, for which it waits, after its process was given to `join` (called in a worker thread):
+        what it joins before that holds for everything that it starts.
+
+        Nothing begins when it was ended meanwhile. Raises `WorkspaceError` when it can't join.
         """
-        await self._options.write(options)
-        self._options.close()
+        async with self._ending:
+            if self._outer < 0:
+                return
+            try:
+                if join is not None:
+                    with anyio.CancelScope(shield=True):
+                        await anyio.to_thread.run_sync(join, self.pid)
+                await self._gate.write(self._options)
+            except OSError as error:
+                raise WorkspaceError(f"bwrap could not be put behind its limits: {error}") from error
+            self._begun = True
+            self._gate.close()
 
     async def wait(self) -> None:
         """Until the program has ended, or bwrap has. `exit_code` is None when bwrap did not tell how."""
         while not self.ended:
             await self._follow(lambda: not self.ended)
+
+    async def kill(self) -> None:
+        """`finish` by somebody else's wish: what its program would have said is not known (`cut_short`)."""
+        self.cut_short = True
+        await self.finish()
 
     async def finish(self) -> None:
         """
@@ -141,6 +141,12 @@ class Execution:
                 if scope.cancelled_caught:
                     self.survivors = max(1, len(self._members()))
                 self._close()
+
+    def witness(self) -> Witness | None:
+        """Who can look for it from outside. None before bwrap has told its process 1, and when all is over."""
+        if self._namespace is None or self._hold is None:
+            return None
+        return Witness(namespace=self._namespace, first=self._first, hold=os.dup(self._hold))
 
     async def _follow(self, needed: Callable[[], bool]) -> None:
         """Take in what bwrap says next, once no other task is about it and if it is `needed` then."""
@@ -170,10 +176,14 @@ class Execution:
                 return
         with suppress(OSError):
             self._hold = os.open(f"/proc/{pid}/ns/{self._kind}", os.O_RDONLY | os.O_CLOEXEC)
+            self._first = pid
             self._namespace = Namespace(kind=self._kind, inode=os.fstat(self._hold).st_ino)
 
     async def _end_all(self) -> None:
-        self._options.close()
+        if not self._begun:
+            # It has started nothing yet, and must not take the part of its options that it has for all of them.
+            _kill(self._outer)
+        self._gate.close()
         # A kill of the outer process alone can leave the inner one alive while it is being set up: wait for its number.
         while self._nameless():
             await self._follow(self._nameless)
@@ -183,10 +193,8 @@ class Execution:
         _kill(self._outer)
         await anyio.wait_readable(self._outer)
         self._process.wait()
-        while await anyio.to_thread.run_sync(self._members):
-            if self._namespace is not None and self._kind == "mnt":
-                self._namespace.kill()
-            await anyio.sleep(0.01)
+        if self._kind == "mnt" and self._namespace is not None:
+            await _sweep(self._namespace)
 
     def _nameless(self) -> bool:
         return self._inner is None and not self.ended
@@ -204,31 +212,28 @@ class Execution:
             self._process.poll()
 
 
+async def _sweep(namespace: Namespace) -> None:
+    """End the members of a namespace that ends nothing by itself."""
+    while await anyio.to_thread.run_sync(namespace.members):
+        await anyio.to_thread.run_sync(namespace.kill)
+        await anyio.sleep(0.01)
+
+
 def _kill(pidfd: int) -> None:
     with suppress(ProcessLookupError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
 
-async def start(command: Command, join: Callable[[int], None] | None) -> Execution:
+def spawn(command: Command) -> Execution:
     """
-    Start it, after its process was given to `join` (called in a worker thread).
+    bwrap, waiting for `begin`. Raises `UnstartableError` for a command that no kernel takes.
 
-    bwrap itself is started on the event loop's own thread, which lives as long as anything: the kernel takes the end of
-    the thread that started a sandbox for the end of its parent.
+    To be called on the event loop's own thread, which lives as long as anything: the kernel takes the end of the thread
+    that started a sandbox for the end of its parent.
     """
     with ExitStack() as held:
         words, fds = _handed_over(held, command)
-        options = _encoded(words)
-        execution, status = _spawn(command, fds)
-    try:
-        if join is not None:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(join, execution.pid)
-        await execution.release(options + _encoded(["--json-status-fd", status]))
-    except BaseException:
-        await execution.finish()
-        raise
-    return execution
+        return _spawn(command, _encoded(words), fds)
 
 
 def _encoded(words: Sequence[str]) -> bytes:
@@ -256,25 +261,25 @@ def _handed_over(held: ExitStack, command: Command) -> tuple[list[str], list[int
     return words, fds
 
 
-def _spawn(command: Command, fds: Sequence[int]) -> tuple[Execution, str]:
+def _spawn(command: Command, options: bytes, fds: Sequence[int]) -> Execution:
     """
-    bwrap, waiting for its options, and the word that names its status descriptor.
+    bwrap, waiting for its options and the word that names its status descriptor.
 
     The options go through a descriptor, since the seat can read the command line as /proc/1/cmdline.
     """
     with ExitStack() as ours, ExitStack() as theirs:
-        reading = [_pipe(ours, theirs, read=True) for _ in range(3)]
-        writing = [_pipe(ours, theirs, read=False) for _ in range(2)]
+        reading = [pipe_pair(ours, theirs, read=True) for _ in range(3)]
+        writing = [pipe_pair(ours, theirs, read=False) for _ in range(2)]
         (stdout, stdout_w), (stderr, stderr_w), (status, status_w) = reading
-        (stdin, stdin_r), (options, options_r) = writing
+        (stdin, stdin_r), (gate, gate_r) = writing
         try:
             process = subprocess.Popen(
-                [command.name, "--args", str(options_r), "--", *command.argv],
+                [command.name, "--args", str(gate_r), "--", *command.argv],
                 executable=command.bwrap,
                 stdin=stdin_r,
                 stdout=stdout_w,
                 stderr=stderr_w,
-                pass_fds=[*fds, options_r, status_w],
+                pass_fds=[*fds, gate_r, status_w],
                 env={"PATH": "/usr/bin:/bin"},
                 cwd="/",
                 user=command.user,
@@ -288,14 +293,6 @@ def _spawn(command: Command, fds: Sequence[int]) -> tuple[Execution, str]:
                 raise UnstartableError("the command is longer than the kernel takes") from error
             raise WorkspaceError(f"{command.bwrap} can't be started: {error}. Is bubblewrap 0.8 installed?") from error
         ours.pop_all()
-    pipes = (Pipe(stdin), Pipe(stdout), Pipe(stderr), Pipe(options))
-    return Execution(process, Pipe(status), pipes, own_pids=command.own_pids), str(status_w)
-
-
-def _pipe(ours: ExitStack, theirs: ExitStack, *, read: bool) -> tuple[int, int]:
-    """A pipe as (our end, their end), each to be closed by its stack."""
-    reader, writer = os.pipe2(os.O_CLOEXEC)
-    mine, other = (reader, writer) if read else (writer, reader)
-    ours.callback(os.close, mine)
-    theirs.callback(os.close, other)
-    return mine, other
+    pipes = (Pipe(stdin), Pipe(stdout), Pipe(stderr), Pipe(gate))
+    all_options = options + _encoded(["--json-status-fd", str(status_w)])
+    return Execution(process, Pipe(status), pipes, all_options, own_pids=command.own_pids)

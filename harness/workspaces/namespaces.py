@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-__all__ = ["Kind", "Namespace", "Owner", "kill_by_name", "parent_of"]
+__all__ = ["Kind", "Namespace", "Owner", "kill_by_name", "members", "parent_of"]
 
 _PROC = Path("/proc")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
@@ -32,15 +33,25 @@ class Namespace:
 
     def members(self) -> list[int]:
         """The processes alive in it, by number; a zombie runs nothing and is not counted."""
-        # Text and not `Path`: this looks at every process of the host after each execution.
-        link = f"/ns/{self.kind}"
-        return [pid for pid in _processes() if _inode(f"/proc/{pid}{link}") == self.inode and _lives(pid)]
+        return members([self])
 
     def kill(self) -> None:
         """Send SIGKILL to every member."""
         for pid in self.members():
             with suppress(*_GONE):
                 os.kill(pid, signal.SIGKILL)
+
+
+def members(namespaces: Iterable[Namespace]) -> list[int]:
+    """The processes alive in any of these, in one look at every process of the host."""
+    wanted = {(namespace.kind, namespace.inode) for namespace in namespaces}
+    kinds = {kind for kind, _ in wanted}
+    # Text and not `Path`: there may be thousands of processes.
+    return [
+        pid
+        for pid in (_processes() if wanted else [])
+        if any((kind, _inode(f"/proc/{pid}/ns/{kind}")) in wanted for kind in kinds) and _lives(pid)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,7 +27,10 @@ from harness.clock import fresh_token
 from harness.environment import state_home
 from harness.errors import WorkspaceError
 from harness.walls import ExecResult
+from tests.live.conformance_apart import ApartConformance
+from tests.live.conformance_end import EndConformance
 from tests.live.conformance_files import FileConformance
+from tests.live.conformance_gateway import GatewayConformance
 from tests.live.rooms import (
     CONNECT,
     FORKS,
@@ -50,7 +53,7 @@ __all__ = ["WorkspaceConformance"]
 @pytest.mark.live
 @pytest.mark.anyio
 @pytest.mark.timeout(120)
-class WorkspaceConformance(FileConformance):
+class WorkspaceConformance(FileConformance, EndConformance, ApartConformance, GatewayConformance):
     """The suite. `spec` is `module:Class` of the backend, `image` the name of an image that it has."""
 
     async def test_exec_tells_status_and_both_outputs(self) -> None:

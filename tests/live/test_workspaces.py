@@ -6,7 +6,8 @@ import pytest
 
 from tests.live.images import seat_image
 
-pytest.register_assert_rewrite("tests.live.conformance", "tests.live.conformance_files", "tests.live.rooms")
+_PARTS = ("", "_apart", "_end", "_files", "_gateway")
+pytest.register_assert_rewrite(*(f"tests.live.conformance{part}" for part in _PARTS), "tests.live.rooms")
 
 from tests.live.conformance import WorkspaceConformance  # noqa: E402  # after it is registered, so that its asserts explain themselves
 
