@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from cells.backends import AUTO, usable_backend
 from fences.gate import refusals
 from fences.policy import FencePolicy
-from fences.receipt import Receipt, registered_probes, take_receipt
+from fences.receipt import Receipt, receipt_from_json, registered_probes, take_receipt
 from fences.rendering import check_requires, render
-from fences.replay import compare_rows
+from fences.replay import FINDINGS, compare_receipts, compare_rows, explained
 from fences.rows import ProbeRow, row_line, rows_from_json
 from fences.table import probe_all
+from harness import plugins
 from harness.clock import fresh_token
-from harness.errors import GateRefused, UsageError
+from harness.errors import GateRefused, ImageError, UsageError
 from harness.experiment import Experiment, load_experiment
 from harness.ports import WorkspaceBackend
 from harness.record import Entry, read_entries
@@ -77,24 +78,48 @@ async def take_table(what: Probing, *, say: Say) -> tuple[tuple[ProbeRow, ...], 
     return rows, (*faults, *refusals(rows, what.policy, probes=names, taken_for=receipt, now=now)), receipt
 
 
-async def replay_table(folder: Path, *, say: Say) -> dict[str, Any]:
-    """Take the table of a run's own fence again and compare it with the last recorded one."""
+async def replay_table(folder: Path, *, image: str | None = None, other_node: bool = False, say: Say) -> dict[str, Any]:
+    """
+    Take the table of a run's own fence again, here, and compare it with the last recorded one.
+
+    `image` is another image to take it in. With `other_node` the auditor says that this is another machine: then the
+    findings are compared, and the conditions are only named. Raises `ImageError` when the image is not here.
+    """
     experiment = Experiment.model_validate(dict(load_registration(folder).experiment))
     recorded = _recorded(folder)
-    image = experiment.workspace.image
+    before = receipt_from_json(recorded.body["receipt"])
+    chosen = image or experiment.workspace.image
     policy = _policy(experiment)
-    backend = await usable_backend(experiment.workspace.backend, image)
-    what = Probing(policy=policy, fence=render(policy, image), backend=backend, image=image)
-    rows, _faults, receipt = await take_table(what, say=say)
-    before = Receipt(**recorded.body["receipt"])
-    differences = compare_rows(rows_from_json(recorded.body["rows"]), rows)
+    backend = await _backend_with(before.backend, chosen)
+    what = Probing(policy=policy, fence=render(policy, chosen), backend=backend, image=chosen)
+    rows, _faults, now = await take_table(what, say=say)
+    conditions = compare_receipts(before, now)
+    differences = explained(compare_rows(rows_from_json(recorded.body["rows"]), rows), conditions)
+    if other_node:
+        differences = tuple(item for item in differences if item.field in FINDINGS)
     return {
         "entry": recorded.seq + 1,
         "rows": len(rows),
-        "receipt_differences": list(receipt.differences(before)),
-        "differences": [str(difference) for difference in differences],
-        "identical": not differences and receipt == before,
+        "image": chosen,
+        "compared": "findings" if other_node else "all",
+        "receipt_differences": [asdict(item) for item in conditions],
+        "differences": [item.to_json() for item in differences],
+        "identical": not differences and (other_node or not conditions),
     }
+
+
+async def _backend_with(name: str, image: str) -> WorkspaceBackend:
+    """The backend of the recorded table, with the image in it."""
+    backend: WorkspaceBackend = plugins.load("workspaces", name)()
+    await backend.engine()
+    try:
+        await backend.image_digest(image)
+    except ImageError as error:
+        raise ImageError(
+            f"{error}. The run's table was taken in image {image!r} on {name}: get that image here, or replay in "
+            "another with --image NAME, and the differences are named"
+        ) from error
+    return backend
 
 
 def _recorded(folder: Path) -> Entry:

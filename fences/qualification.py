@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
-from pydantic import TypeAdapter
 
 from fences.gate import refusals
 from fences.policy import FencePolicy
-from fences.receipt import Receipt, registered_probes, take_receipt
+from fences.receipt import Receipt, receipt_from_json, registered_probes, take_receipt
 from fences.rows import ProbeRow, rows_from_json, rows_to_json
 from fences.table import Progress, probe_all
 from harness.canonical import canonical_bytes, digest_json
@@ -119,7 +118,7 @@ def _read(data: Any) -> Qualification:
     if set(data) != {"schema", "receipt", "rows", "taken_at", "sha256"} or data["schema"] != SCHEMA:
         raise ValueError(f"expected {SCHEMA} with receipt, rows, taken_at and sha256")
     found = Qualification(
-        receipt=TypeAdapter(Receipt).validate_python(data["receipt"]),
+        receipt=receipt_from_json(data["receipt"]),
         rows=rows_from_json(data["rows"]),
         taken_at=str(data["taken_at"]),
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fences.policy import FencePolicy
 from fences.rendering import layer_digests
@@ -16,7 +18,10 @@ from harness.plugins import load, table
 from harness.ports import Probe, WorkspaceBackend
 from harness.values import STRICT
 
-__all__ = ["Receipt", "probes_digest", "registered_probes", "take_receipt"]
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = ["Receipt", "probes_digest", "receipt_from_json", "registered_probes", "take_receipt"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +66,18 @@ class Receipt:
         """What differs, each as `field: this one's, not the other's`."""
         mine, theirs = self.to_json(), other.to_json()
         return tuple(f"{key}: {mine[key]!r}, not {theirs[key]!r}" for key in mine if mine[key] != theirs[key])
+
+
+@cache
+def _adapter() -> TypeAdapter[Receipt]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Receipt)
+
+
+def receipt_from_json(data: Any) -> Receipt:
+    """The receipt that a record or a kept table holds. Raises pydantic's `ValidationError` for anything else."""
+    return _adapter().validate_python(data)
 
 
 def registered_probes() -> tuple[Probe, ...]:

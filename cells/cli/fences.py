@@ -27,7 +27,9 @@ RUNS = Path("runs")
 
 def add_to(app: typer.Typer) -> None:
     """Add the group to the command line."""
-    group = typer.Typer(help="Show, probe, qualify, replay and audit fences.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help="Show, probe, qualify, replay and audit fences.", no_args_is_help=True, rich_markup_mode=None
+    )
     for command in (show, probe, qualify, replay, audit):
         group.command()(command)
     app.add_typer(group, name="fence")
@@ -128,22 +130,36 @@ def replay(
     place: Annotated[Path, typer.Argument(help="A run folder or a registration's id.")],
     runs: Runs = RUNS,
     *,
+    node: Annotated[
+        bool, typer.Option("--node", help="Another machine is expected: compare findings, only name conditions.")
+    ] = False,
+    image: Annotated[str, typer.Option("--image", help="Take the table in this image instead of the run's.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Take a run's probe table again, here, and compare it with the recorded one row by row."""
     from cells.probing import replay_table
 
     folder = run_folder(place, runs)
-    found: dict[str, Any] = run_async(lambda: replay_table(folder, say=_note))
+    found: dict[str, Any] = run_async(lambda: replay_table(folder, image=image or None, other_node=node, say=_note))
     if as_json:
         print_json(found)
     else:
-        typer.echo(f"recorded at entry {found['entry']}: {found['rows']} rows")
-        for text in found["receipt_differences"]:
-            typer.echo(f"taken under other conditions: {text}")
-        for text in found["differences"]:
-            typer.echo(f"differs: {text}")
-        if not found["differences"] and not found["receipt_differences"]:
-            typer.echo("identical")
-    if found["differences"]:
+        for line in _replay_lines(found):
+            typer.echo(line)
+    if not found["identical"]:
         end(ExitCode.VERIFICATION_FAILED)
+
+
+def _replay_lines(found: dict[str, Any]) -> list[str]:
+    lines = [f"recorded at entry {found['entry']}, replayed in image {found['image']}: {found['rows']} rows"]
+    lines += [
+        f"other conditions: {item['part']}: recorded {item['recorded']}, here {item['replayed']}"
+        for item in found["receipt_differences"]
+    ]
+    for item in found["differences"]:
+        why = ", ".join(item["explained_by"])
+        why = why if why == "unexplained" else f"explained by {why}"
+        what = f"{item['probe']}: {item['field']}"
+        lines.append(f"differs: {what}: recorded {item['recorded']}, replayed {item['replayed']} ({why})")
+    same = "the findings are identical" if found["compared"] == "findings" else "identical"
+    return [*lines, same if found["identical"] else "not identical"]

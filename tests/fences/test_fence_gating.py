@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from fences.gate import gate, refusals
 from fences.policy import FencePolicy
 from fences.receipt import Receipt, probes_digest, registered_probes, take_receipt
-from fences.replay import compare_rows
+from fences.replay import FINDINGS, compare_receipts, compare_rows, explained
 from fences.rows import ProbeRow, row_line, rows_from_json, rows_to_json
 from harness import plugins
 from harness.canonical import canonical_bytes
@@ -190,6 +190,36 @@ def test_a_replay_names_what_differs():
         ("new", "rows"): (None, "1 of it"),
         ("twice", "rows"): ("2 of it", "1 of it"),
     }
+
+
+def test_a_condition_that_differs_is_named_fact_by_fact():
+    """Of an engine and of what it does not enforce, each fact by itself; equal conditions have no difference."""
+    other = replace(RECEIPT, image="j", engine={"v": "2", "kernel": "6"}, guarantees={"cpu": "no control groups"})
+    found = {item.part: (item.recorded, item.replayed) for item in compare_receipts(RECEIPT, other)}
+    assert found == {
+        "image": ("i", "j"),
+        "engine.v": ("1", "2"),
+        "engine.kernel": (None, "6"),
+        "guarantees.cpu": ("enforced", "no control groups"),
+    }
+    assert compare_receipts(RECEIPT, RECEIPT) == ()
+
+
+def test_a_difference_is_explained_by_what_can_account_for_it():
+    """A finding by another image, a row that is gone by other probes; without such a condition nothing explains it."""
+    recorded, replayed = [*rows(), row("gone")], rows(row(up=(SERVED, "canary")))
+    differences = compare_rows(recorded, replayed)
+    image = compare_receipts(RECEIPT, replace(RECEIPT, image="j"))
+    by = {(item.probe, item.field): item.explained_by for item in explained(differences, image)}
+    assert by["net", "finding_up"] == ("image",)
+    assert by["gone", "rows"] == ()
+    probes = compare_receipts(RECEIPT, replace(RECEIPT, probes="r"))
+    by = {(item.probe, item.field): item.explained_by for item in explained(differences, probes)}
+    assert by["gone", "rows"] == ("probes",)
+    (gone,) = [item for item in explained(differences, ()) if item.probe == "gone"]
+    assert "unexplained" in str(gone)
+    assert gone.to_json()["explained_by"] == ["unexplained"]
+    assert {item.field for item in differences} & FINDINGS == {"finding_up", "holds", "rows"}
 
 
 def test_every_registered_probe_is_what_it_is_called():
