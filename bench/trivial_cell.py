@@ -61,7 +61,8 @@ async def our_cell(backend: DockerBackend, image: str, *, with_collect: bool) ->
         ran = await room.exec(["true"])
         assert ran.status == 0
         if with_collect:
-            await collect(room, TreeCaps())
+            async with room.remains() as rest:
+                await collect(rest, TreeCaps())
 
 
 async def played_cell(house: House, record: Record, cells: Iterator[CellKey]) -> None:

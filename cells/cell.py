@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import structlog
 from cells.house import House
 from cells.sitting import sit_to_the_end
 from fences.running import check_running
-from harness.boundary import MeteredModel, WatchedCheck, WatchedWorkspace
+from harness.boundary import MeteredModel, WatchedCheck, WatchedHelper, WatchedWorkspace
 from harness.canonical import digest_bytes
 from harness.errors import Blamed, RefereeError, unwrapped
 from harness.meter import Meter
@@ -28,7 +29,8 @@ from harness.seeds import SeedBook
 from harness.transcript import Transcript
 from harness.tree import Exhibit, TreeCaps
 from harness.values import CellKey, Declared, End, Halt, Verdict, Void
-from harness.workspaces.files import collect, put
+from harness.workspaces.exhibits import collect, lay
+from harness.workspaces.file_helper import open_helper
 
 __all__ = ["judge", "play", "transcript_path"]
 
@@ -94,9 +96,12 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
     model = MeteredModel(house.models[cell.model], meter, transcript, served=house.identities[cell.model].served)
     async with house.seat_room() as workspace:
         check_running(parts.policy, parts.fence.walls, await workspace.facts())
-        if task.open.environment.files:
-            await put(workspace, task.open.environment)
-        async with parts.referee.public_check(task.open, task.sealed, house.referee_room) as check:
+        async with (
+            open_helper(workspace, event=partial(_tell_of_helper, transcript)) as helper,
+            parts.referee.public_check(task.open, task.sealed, house.referee_room) as check,
+        ):
+            await helper.start()
+            await lay(helper, task.open.environment)
             desk = Desk(
                 cell=str(cell),
                 task=task.open,
@@ -108,6 +113,7 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
                 rules=parts.fence.rules,
                 seeds=SeedBook(parts.experiment.seat.seed_namespace, str(cell)),
                 transcript=transcript,
+                helper=WatchedHelper(helper, meter),
                 check=_watched(check, meter),
             )
             tried.end = await sit_to_the_end(parts.seat, desk, meter, clock=house.clock)
@@ -116,12 +122,17 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
             await _take_exhibit(workspace, tried)
 
 
+def _tell_of_helper(transcript: Transcript, cause: str, said: str) -> None:
+    transcript.add("helper", cause=cause, said=said)
+
+
 def _watched(check: PublicCheck | None, meter: Meter) -> PublicCheck | None:
     return None if check is None else WatchedCheck(check, meter)
 
 
 async def _take_exhibit(workspace: Workspace, tried: _Try) -> None:
-    tried.exhibit = await collect(workspace, TreeCaps())
+    async with workspace.remains() as rest:
+        tried.exhibit = await collect(rest, TreeCaps())
     tried.room["dropped"] = [{"path": item.path, "why": item.why} for item in tried.exhibit.dropped[:100]]
     tried.room["dropped_count"] = len(tried.exhibit.dropped)
 

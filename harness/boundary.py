@@ -5,8 +5,8 @@ from an exception that came up through a plugin's code, or that a plugin swallow
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -22,8 +22,9 @@ from harness.transcript import Transcript
 from harness.values import Usage
 from harness.views import PublicReading
 from harness.walls import ExecResult
+from harness.workspaces.file_helper import Asking
 
-__all__ = ["MeteredModel", "WatchedCheck", "WatchedWorkspace"]
+__all__ = ["MeteredModel", "WatchedCheck", "WatchedHelper", "WatchedWorkspace"]
 
 
 class MeteredModel:
@@ -110,6 +111,16 @@ def _message_event(message: Message) -> dict[str, Any]:
     return {**event, "tool_calls": [_call_event(call) for call in message.tool_calls]}
 
 
+@contextmanager
+def _noted(meter: Meter) -> Iterator[None]:
+    """Whatever of ours fails in here is on the meter before the seat can swallow it."""
+    try:
+        yield
+    except Blamed as error:
+        meter.blame(error.cause, str(error))
+        raise
+
+
 class WatchedWorkspace:
     """The seat's workspace: its failures are noted as ours, and what it shows the seat is metered."""
 
@@ -130,32 +141,27 @@ class WatchedWorkspace:
         cwd: str = "/workspace",
     ) -> ExecResult:
         """Run a program in the workspace; see `ports.Workspace`."""
-        try:
+        with _noted(self._meter):
             result = await self._workspace.exec(
                 argv, stdin=stdin, timeout_s=timeout_s, output_bytes=output_bytes, env=env, cwd=cwd
             )
-        except Blamed as error:
-            self._meter.blame(error.cause, str(error))
-            raise
         self._meter.charge_output(len(result.stdout) + len(result.stderr))
         return result
 
-    def stream(self, argv: Sequence[str]) -> AbstractAsyncContextManager[ByteStream]:
+    def stream(self, argv: Sequence[str], *, cwd: str = "/workspace") -> AbstractAsyncContextManager[ByteStream]:
         """Start a long-lived program; see `ports.Workspace`."""
-        return self._watched_stream(argv)
+        return self._watched_stream(argv, cwd)
 
     @asynccontextmanager
-    async def _watched_stream(self, argv: Sequence[str]) -> AsyncIterator[ByteStream]:
-        try:
-            async with self._workspace.stream(argv) as stream:
+    async def _watched_stream(self, argv: Sequence[str], cwd: str) -> AsyncIterator[ByteStream]:
+        with _noted(self._meter):
+            async with self._workspace.stream(argv, cwd=cwd) as stream:
                 yield _CountedStream(stream, self._meter)
-        except Blamed as error:
-            self._meter.blame(error.cause, str(error))
-            raise
 
     async def sweep(self) -> int | None:
         """End what is over and lives on; see `ports.Workspace`."""
-        return await self._workspace.sweep()
+        with _noted(self._meter):
+            return await self._workspace.sweep()
 
     def remains(self) -> AbstractAsyncContextManager[Remains]:
         """End the workspace; see `ports.Workspace`."""
@@ -163,11 +169,38 @@ class WatchedWorkspace:
 
     async def kill(self) -> None:
         """End everything of the seat's; see `ports.Workspace`."""
-        await self._workspace.kill()
+        with _noted(self._meter):
+            await self._workspace.kill()
 
     async def facts(self) -> Mapping[str, Any]:
         """What is observed of the workspace; see `ports.Workspace`."""
-        return await self._workspace.facts()
+        with _noted(self._meter):
+            return await self._workspace.facts()
+
+
+class WatchedHelper:
+    """
+    The seat's way to its files: a failure of the workspace's is noted as ours, and what it takes out is metered. That
+    is the contents, names and matching lines that an answer holds: the tools ask for no more than they show.
+    """
+
+    def __init__(self, helper: Asking, meter: Meter) -> None:
+        self._helper = helper
+        self._meter = meter
+
+    async def ask(
+        self, header: Mapping[str, Any], body: bytes = b"", *, room: int = 0, timeout_s: float = 20.0, what: str
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """The answer to one request; see `Helper`."""
+        with _noted(self._meter):
+            answered, data = await self._helper.ask(header, body, room=room, timeout_s=timeout_s, what=what)
+        self._meter.charge_output(len(data))
+        return answered, data
+
+    async def sweep(self) -> int | None:
+        """End what programs that are over have left alive; see `Helper`."""
+        with _noted(self._meter):
+            return await self._helper.sweep()
 
 
 class _CountedStream(ByteStream):

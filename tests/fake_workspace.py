@@ -97,11 +97,48 @@ class _Files:
         return len(list(iter(self)))
 
 
+class _FarEnd(ByteStream):
+    """The file tool's far end at work in this process, as a stream."""
+
+    def __init__(self, room: FakeWorkspace) -> None:
+        self._room = room
+        self._asked = b""
+        self._said = b""
+        self._news = anyio.Event()
+        self._over = False
+
+    async def send(self, item: bytes) -> None:
+        if self._over:
+            raise anyio.BrokenResourceError
+        self._asked += item
+        whole = 8 + sum(struct.unpack(">II", self._asked[:8])) if len(self._asked) >= 8 else 8
+        if len(self._asked) >= whole:
+            asked, self._asked = self._asked[:whole], self._asked[whole:]
+            self._said += await anyio.to_thread.run_sync(self._room._helper, asked)
+            self._news.set()
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        while not self._said:
+            if self._over:
+                raise anyio.EndOfStream
+            await self._news.wait()
+            self._news = anyio.Event()
+        data, self._said = self._said[:max_bytes], self._said[max_bytes:]
+        return data
+
+    async def send_eof(self) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        self._over = True
+        self._news.set()
+
+
 class FakeWorkspace:
     """
     A `Workspace` over a temporary folder. `programs` maps a command's name (`argv[0]`, or its last part) to what
     stands for it; an unknown one ends with 127, as a shell would have it. `calls` lists the programs that were run (the
-    file tool is not among them), `kills` counts `kill()`.
+    file tool is not among them), `kills` and `sweeps` count `kill()` and `sweep()`.
     """
 
     def __init__(
@@ -117,7 +154,9 @@ class FakeWorkspace:
         self.walls: Walls | None = None
         self.programs: dict[str, Program] = dict(programs or {})
         self.calls: list[Call] = []
-        self.kills = 0
+        self.kills = self.sweeps = 0
+        self.left: int | None = 0
+        self.streams: list[_FarEnd] = []
         self.closed = False
         self._facts = dict(facts or {})
         self.folder = Path(tempfile.mkdtemp(prefix="fake-workspace-"))
@@ -159,14 +198,19 @@ class FakeWorkspace:
         return ran(status=None, seconds=timeout_s, timed_out=True)
 
     @asynccontextmanager
-    async def stream(self, argv: Sequence[str]) -> AsyncIterator[ByteStream]:
-        """No long-lived program is scripted here: a test that needs one brings its own fake."""
-        raise WorkspaceError(f"the fake workspace streams nothing: {list(argv)!r}")
-        yield
+    async def stream(self, argv: Sequence[str], *, cwd: str = "/workspace") -> AsyncIterator[ByteStream]:
+        """The file tool's far end for real. No other long-lived program is scripted: bring your own fake for one."""
+        if self.closed or tuple(argv) != helper_argv():
+            raise WorkspaceError(f"the fake workspace streams nothing: {list(argv)!r}")
+        far_end = _FarEnd(self)
+        self.streams.append(far_end)
+        yield far_end
+        await far_end.aclose()
 
     async def sweep(self) -> int | None:
-        """Nothing lives on after a call here."""
-        return 0
+        """Count it, and say that as many lived on after a call as the test put into `left`."""
+        self.sweeps += 1
+        return self.left
 
     @asynccontextmanager
     async def remains(self) -> AsyncIterator[Remains]:
@@ -175,8 +219,10 @@ class FakeWorkspace:
         yield Rest(self, KillProof(before=0, alive=0, witness="none is needed", seconds=0.0))
 
     async def kill(self) -> None:
-        """Count it: nothing is alive between two calls here."""
+        """Count it, and end the streams: nothing else is alive between two calls here."""
         self.kills += 1
+        for far_end in self.streams:
+            await far_end.aclose()
 
     async def facts(self) -> Mapping[str, Any]:
         """What the test said, over what a quiet workspace would say."""
@@ -195,7 +241,7 @@ class FakeWorkspace:
             head, body = lengths.unpack_from(stdin, at)
             at += lengths.size
             ask = json.loads(stdin[at : at + head])
-            root = ask["root"]
+            root = ask.get("root", HOME)
             inside = root == HOME or root.startswith(HOME + "/")
             ask["root"] = str(self.folder) + root.removeprefix(HOME) if inside else "/nonexistent" + root
             text = json.dumps(ask).encode("ascii")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.messages import Decoding
 from harness.ports import Arm, Model, PublicCheck, Workspace
 from harness.seeds import SeedBook
 from harness.tasks.task import OpenHalf
 from harness.transcript import Transcript
-from harness.walls import ToolRules
+from harness.walls import GatewayRules, ToolRules
+from harness.workspaces.file_helper import Asking
 
 __all__ = ["Desk"]
 
@@ -19,7 +20,9 @@ class Desk:
     """
     One seat's place. `model` is metered: a call past a limit never reaches the server, and the seat is cancelled.
 
-    `check` is the public tier, for seats that work in rounds, or None where the referee has none.
+    `helper` is what reaches the workspace's files; without one, each call of a tool opens one for itself. `check` is
+    the public tier, for seats that work in rounds, or None where the referee has none. `gateway` are the rules for a
+    program that is not ours.
     """
 
     cell: str
@@ -32,4 +35,6 @@ class Desk:
     rules: ToolRules
     seeds: SeedBook
     transcript: Transcript
+    helper: Asking | None = None
     check: PublicCheck | None = None
+    gateway: GatewayRules = field(default_factory=GatewayRules)

@@ -98,6 +98,7 @@ class LoopSeat:
         tools = SeatTools(
             desk.workspace,
             rules,
+            helper=desk.helper,
             timeout_s=self.tool_timeout_s,
             output_bytes=self.output_bytes,
             transcript=desk.transcript,

@@ -15,7 +15,8 @@ from harness.seats.showing import prompt, round_view
 from harness.tree import Tree
 from harness.values import Declared
 from harness.views import Previous, PublicReading
-from harness.workspaces.exhibits import put
+from harness.workspaces.exhibits import lay
+from harness.workspaces.file_helper import at_hand
 
 __all__ = ["MAX_CANDIDATE_BYTES", "Candidate", "OneShotSeat", "incumbent", "shipped"]
 
@@ -152,7 +153,8 @@ class _Sitting:
             return
         code = "" if kept is None else kept.code
         if code != self._written:
-            await put(self._desk.workspace, Tree.of({self._seat.file: code}))
+            async with at_hand(self._desk.workspace, self._desk.helper) as helper:
+                await lay(helper, Tree.of({self._seat.file: code}))
             self._written = code
 
 

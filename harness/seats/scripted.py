@@ -82,7 +82,7 @@ class ScriptedSeat:
 
     async def sit(self, desk: Desk) -> Declared:
         """Do the steps at `desk`."""
-        tools = SeatTools(desk.workspace, desk.rules, transcript=desk.transcript)
+        tools = SeatTools(desk.workspace, desk.rules, helper=desk.helper, transcript=desk.transcript)
         calls = 0
         for step in self._steps:
             match step:

@@ -14,12 +14,13 @@ from typing import Literal, TypeAlias
 
 from harness.errors import unknown_name
 from harness.messages import ToolSpec
-from harness.permissions import WORKSPACE, Permission, check, contains
+from harness.permissions import WORKSPACE, check
 from harness.ports import Workspace
 from harness.seats.bounded import bounded_arguments, clipped, shown_bytes
 from harness.seats.tool_specs import TOOLS, check_arguments, spec
 from harness.transcript import Transcript
 from harness.walls import ToolRules
+from harness.workspaces.file_helper import Asking, at_hand
 from harness.workspaces.files import FileAbsent, FileRefused, Files
 from harness.workspaces.frames import FileToolError
 
@@ -39,22 +40,26 @@ TIMEOUT_S = 60.0
 OUTPUT_BYTES = 16 << 10
 """Bytes of output that one call may show, unless the seat's options say otherwise."""
 
-_FAR = 4 << 20
 _ENTRIES = 500
 _MATCHES = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolOutcome:
-    """What became of a call, and the text that the model is shown."""
+    """
+    What became of a call, and the text that the model is shown. `left` is how many processes a `run` left alive that
+    were then ended: None where nobody could tell, and for every other tool.
+    """
 
     standing: ToolStanding
     text: str
+    left: int | None = None
 
 
 class SeatTools:
     """
-    The tools that `rules` allow in `workspace`. A call takes at most `timeout_s` seconds and shows at most
+    The tools that `rules` allow in `workspace`. Files are reached through `helper`; without one, each call opens one
+    for itself. A call takes at most `timeout_s` seconds (once more if the helper was lost meanwhile) and shows at most
     `output_bytes` bytes beside a line of ours; with a `transcript` each is written down as a `tool` event.
     """
 
@@ -63,18 +68,17 @@ class SeatTools:
         workspace: Workspace,
         rules: ToolRules,
         *,
+        helper: Asking | None = None,
         timeout_s: float = TIMEOUT_S,
         output_bytes: int = OUTPUT_BYTES,
         transcript: Transcript | None = None,
     ) -> None:
         self._workspace = workspace
         self._rules = rules
+        self._helper = helper
         self._timeout_s = timeout_s
         self._output_bytes = output_bytes
         self._transcript = transcript
-        self._files = Files(
-            workspace, roots=rules.readable, writable=rules.writable, denied=rules.denied, timeout_s=timeout_s
-        )
         self.submitted: str | None = None
         """The note of the `submit` call, once there was one."""
 
@@ -85,7 +89,8 @@ class SeatTools:
     async def call(self, name: str, arguments: object) -> ToolOutcome:
         """Do one call. `arguments` is whatever the model sent. Raises `WorkspaceError` when the workspace failed."""
         try:
-            outcome = await self._do(name, arguments)
+            async with at_hand(self._workspace, self._helper) as helper:
+                outcome = await self._do(helper, name, arguments)
         except FileRefused as fault:
             outcome = ToolOutcome(standing="refused", text=f"refused: {clipped(str(fault))}")
         except FileAbsent as fault:
@@ -99,10 +104,11 @@ class SeatTools:
                 arguments=bounded_arguments(arguments),
                 standing=outcome.standing,
                 text=outcome.text,
+                left=outcome.left,
             )
         return outcome
 
-    async def _do(self, name: str, arguments: object) -> ToolOutcome:
+    async def _do(self, helper: Asking, name: str, arguments: object) -> ToolOutcome:
         if name not in TOOLS:
             return _failed(unknown_name("tool", clipped(name, 100), self._rules.tools))
         try:
@@ -115,24 +121,25 @@ class SeatTools:
         permission = check(self._rules, name, given.get("path", WORKSPACE))
         if not permission.allowed or permission.path is None:
             return ToolOutcome(standing="refused", text=f"refused: {clipped(permission.why)}")
+        files = Files.ruled(helper, self._rules, timeout_s=self._timeout_s)
         match name:
             case "run":
-                return await self._run(given["command"])
+                return await self._run(helper, given["command"])
             case "read":
-                return await self._read(permission.path, given["start"], given["lines"])
+                return await self._read(files, permission.path, given["start"], given["lines"])
             case "write":
                 data = given["content"].encode()
-                await self._files.write(permission.path, data)
+                await files.write(permission.path, data)
                 return _served(f"wrote {len(data)} bytes to {permission.path}")
             case "edit":
-                line = await self._files.edit(permission.path, given["old"], given["new"])
+                line = await files.edit(permission.path, given["old"], given["new"])
                 return _served(f"edited {permission.path} at line {line}")
             case "list":
-                return await self._list(permission)
+                return await self._list(files, permission.path)
             case _:
-                return await self._search(permission, given["pattern"])
+                return await self._search(files, permission.path, given["pattern"])
 
-    async def _run(self, command: str) -> ToolOutcome:
+    async def _run(self, helper: Asking, command: str) -> ToolOutcome:
         most = self._output_bytes
         result = await self._workspace.exec(
             ["bash", "-c", command], timeout_s=self._timeout_s, output_bytes=most, cwd=WORKSPACE
@@ -144,50 +151,49 @@ class SeatTools:
             ending = f"stopped after {self._timeout_s:g} s"
         else:
             ending = "how it ended is not known" if result.status is None else f"exit status {result.status}"
-        parts = [output, f"[stderr]\n{errors}" if errors else "", self._cut_note() if cut else "", f"[{ending}]"]
+        left = None if self._rules.background else await helper.sweep()
+        parts = [
+            output,
+            f"[stderr]\n{errors}" if errors else "",
+            self._cut_note() if cut else "",
+            f"[{ending}]",
+            f"[{left} left running, now ended: nothing runs on after a call]" if left else "",
+        ]
         known = result.status is not None and not result.timed_out
         text = "\n".join(part.rstrip("\n") for part in parts if part)
-        return ToolOutcome(standing="served" if known else "failed", text=text)
+        return ToolOutcome(standing="served" if known else "failed", text=text, left=left)
 
-    async def _read(self, path: str, start: int, lines: int) -> ToolOutcome:
+    async def _read(self, files: Files, path: str, start: int, lines: int) -> ToolOutcome:
         most = self._output_bytes
-        reading = await self._files.read(path, max_bytes=most + 1 if start == 1 else _FAR)
-        there = reading.data.split(b"\n")
-        if start > len(there):
-            where = f"the first {len(reading.data)} bytes of {path}" if reading.truncated else path
-            return _failed(f"there is no line {start} in {where}, which has {len(there)}")
-        if not reading.data:
+        found = await files.lines(path, start=start, count=lines, max_bytes=most)
+        whole = found.looked == found.size
+        if start > found.total:
+            where = path if whole else f"the first {found.looked} bytes of {path}"
+            return _failed(f"there is no line {start} in {where}, which has {found.total}")
+        if not found.looked:
             return _served(f"[{path} is empty]")
-        data = b"\n".join(there[start - 1 : start - 1 + lines])
-        text, cut = shown_bytes(data, most)
-        if cut:
+        text, cut = shown_bytes(found.data, most)
+        if cut or found.cut:
             shown = text.count("\n")
             hint = f"go on with start={start + shown}" if shown else f"line {start} alone is longer"
             return _served(f"{text}\n{self._cut_note()} {hint}")
-        if reading.truncated and start - 1 + lines >= len(there):
-            return _served(f"{text}\n[cut: of {path} only the first {len(reading.data)} bytes can be shown]")
+        if not whole and start - 1 + lines >= found.total:
+            return _served(f"{text}\n[cut: of {path} only the first {found.looked} bytes can be shown]")
         return _served(text)
 
-    async def _list(self, permission: Permission) -> ToolOutcome:
-        path = str(permission.path)
-        listing = await self._files.list(path, max_entries=_ENTRIES)
+    async def _list(self, files: Files, path: str) -> ToolOutcome:
+        listing = await files.list(path, max_entries=_ENTRIES, max_bytes=self._output_bytes)
         rows = [
             f"{entry.path}/" if entry.kind == "folder" else f"{entry.path} ({entry.kind}, {entry.size} bytes)"
             for entry in listing.entries
-            if not _excluded(permission, entry.path)
         ]
-        more = f"[cut: more than {_ENTRIES} entries]" if listing.truncated else ""
+        more = f"[cut: more than {len(listing.entries)} entries]" if listing.truncated else ""
         return self._rows(rows, more, nothing=f"{path} is empty")
 
-    async def _search(self, permission: Permission, pattern: str) -> ToolOutcome:
-        path = str(permission.path)
-        found = await self._files.search(pattern, path, max_matches=_MATCHES)
-        rows = [
-            f"{path}/{match.path}:{match.line}: {match.text}"
-            for match in found.matches
-            if not _excluded(permission, match.path)
-        ]
-        more = f"[cut: more than {_MATCHES} matches]" if found.truncated else ""
+    async def _search(self, files: Files, path: str, pattern: str) -> ToolOutcome:
+        found = await files.search(pattern, path, max_matches=_MATCHES, max_bytes=self._output_bytes)
+        rows = [f"{path}/{match.path}:{match.line}: {match.text}" for match in found.matches]
+        more = f"[cut: more than {len(found.matches)} matches]" if found.truncated else ""
         return self._rows(rows, more, nothing=f"no line below {path} matches")
 
     def _rows(self, rows: Sequence[str], more: str, *, nothing: str) -> ToolOutcome:
@@ -204,9 +210,3 @@ def _served(text: str) -> ToolOutcome:
 
 def _failed(text: str) -> ToolOutcome:
     return ToolOutcome(standing="failed", text=f"failed: {text}")
-
-
-def _excluded(permission: Permission, below: str) -> bool:
-    """Whether something below the folder lies in one of the denied roots that must be left out."""
-    path = f"{str(permission.path).rstrip('/')}/{below}"
-    return any(contains(root, path) for root in permission.excluded)

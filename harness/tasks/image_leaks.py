@@ -47,13 +47,14 @@ async def scan_image(room: Workspace, tasks: Sequence[Task], *, tops: Sequence[s
     leaks = list(sealed.leaks(report["hits"]))
     unread = [Leak(where=item["where"], what=item["why"]) for item in report["unread"]]
     forbidden = [one for task in tasks for one in task.sealed.card.get("leaks", {}).get("forbidden_commits", ())]
-    for folder in report["git"]:
-        search = Search(sealed.marks)
-        exhibit = await collect(room, GIT_CAPS, folder=folder)
-        found = search_history(exhibit.tree, f"image:{folder}", search, forbidden)
-        leaks += [*sealed.leaks(search.hits), *(Leak(where=item.where, what=item.what) for item in found)]
-        unread += [Leak(where=item["where"], what=item["why"]) for item in search.unread]
-        unread += [Leak(where=f"image:{folder}/{item.path}", what=item.why) for item in exhibit.dropped]
+    async with room.remains() as rest:
+        for folder in report["git"]:
+            search = Search(sealed.marks)
+            exhibit = await collect(rest, GIT_CAPS, folder=folder)
+            found = search_history(exhibit.tree, f"image:{folder}", search, forbidden)
+            leaks += [*sealed.leaks(search.hits), *(Leak(where=item.where, what=item.what) for item in found)]
+            unread += [Leak(where=item["where"], what=item["why"]) for item in search.unread]
+            unread += [Leak(where=f"image:{folder}/{item.path}", what=item.why) for item in exhibit.dropped]
     return LeakReport(leaks=tuple(leaks), unread=tuple(unread), files=report["files"], too_short=sealed.too_short)
 
 

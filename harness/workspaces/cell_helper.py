@@ -1,33 +1,34 @@
 """
 The file tool's far end. Its text is sent into a workspace and runs there with the workspace's own python3, as the seat.
 
-It imports nothing but the standard library (Python 3.8 is enough) and `cell_paths.py`, which is sent along. Requests
-come on stdin and answers go to stdout, each a frame: two big-endian 32-bit lengths, a JSON header, a body of bytes.
+It imports nothing but the standard library (Python 3.8 is enough), `cell_paths.py` and `cell_archive.py`, which are
+sent along. Requests come on stdin and answers go to stdout, each a frame: two big-endian 32-bit lengths, a JSON header,
+a body of bytes. An answer repeats the `id` of its request.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
+import signal
 import stat
 import struct
 import sys
 
+from harness.workspaces.cell_archive import archived
 from harness.workspaces.cell_paths import (
     MAX_DEPTH,
-    MAX_NAMES,
     Failed,
     Refused,
     Walk,
     kind_of,
-    libc,
     load,
     open_beneath,
     open_file,
     open_folder,
-    open_own_root,
     open_root,
     read_fd,
     shown,
@@ -36,8 +37,9 @@ from harness.workspaces.cell_paths import (
 )
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing is slow to import, and this starts for each call
-    from typing import Any, BinaryIO, Dict
+if TYPE_CHECKING:  # typing is slow to import, and a cell waits for this to start
+    from types import FrameType
+    from typing import Any, BinaryIO, Callable, Dict
 
     Header = Dict[str, Any]
 
@@ -45,25 +47,64 @@ LENGTHS = struct.Struct(">II")
 MAX_HEADER = 4 << 20
 MAX_BODY = 256 << 20
 MAX_FILE = 16 << 20  # what edit and search read of one file
-MAX_DROPPED = 1000
-MAX_PATH = 1024  # bytes of a path that goes into an archive
-PR_SET_DUMPABLE = 4
+MAX_LINES = 4 << 20  # what `lines` looks at of one file
+LETTERS = {"file": "f", "folder": "d", "link": "l", "FIFO": "p", "socket": "s", "device": "b"}
 
 
-def entry_of(path: str, info: os.stat_result) -> Header:
-    """What a listing says of one thing."""
-    return {
-        "path": shown(path),
-        "kind": kind_of(info),
-        "size": info.st_size,
-        "executable": bool(info.st_mode & 0o100),
-    }
+def row_of(path: str, info: os.stat_result) -> bytes:
+    """What a listing says of one thing: a letter for its kind, whether it is executable, its size, its path."""
+    mark = "x" if info.st_mode & 0o100 else "-"
+    return ("%s%s%d %s\0" % (LETTERS[kind_of(info)], mark, info.st_size, shown(path))).encode("utf-8")
+
+
+class Rows:
+    """The rows of an answer, at most `count` of them and at most `room` bytes; `full` once one more did not fit."""
+
+    def __init__(self, count: int, room: int) -> None:
+        self.count = count
+        self.room = room
+        self.full = False
+        self.kept: list[bytes] = []
+
+    def take(self, row: bytes) -> bool:
+        """Keep the row if there is room for it, and say whether there was."""
+        if len(self.kept) >= self.count or len(row) > self.room:
+            self.full = True
+        else:
+            self.kept.append(row)
+            self.room -= len(row)
+        return not self.full
+
+
+def do_ping(_ask: Header, _body: bytes) -> tuple[Header, bytes]:
+    """Nothing, which shows that somebody is there."""
+    return {}, b""
 
 
 def do_read(ask: Header, _body: bytes) -> tuple[Header, bytes]:
     """At most `max_bytes` of a file, and its whole size."""
     data, size = load(ask["root"], ask["path"], ask["max_bytes"])
     return {"size": size}, data
+
+
+def do_lines(ask: Header, _body: bytes) -> tuple[Header, bytes]:
+    """The lines from number `start` on, `count` of them, at most `max_bytes` in all; and how many there are."""
+    data, size = load(ask["root"], ask["path"], MAX_LINES)
+    begin = place_of(data, ask["start"], 0)
+    end = None if begin is None else place_of(data, ask["count"] + 1, begin)
+    wanted = b"" if begin is None else data[begin : None if end is None else end - 1]
+    part = wanted[: ask["max_bytes"]]
+    total = data.count(b"\n") + 1
+    return {"size": size, "looked": len(data), "total": total, "cut": len(part) < len(wanted)}, part
+
+
+def place_of(data: bytes, line: int, at: int) -> int | None:
+    """Where the line with this number begins, if the one that begins at `at` has number 1; None if there is none."""
+    for _ in range(line - 1):
+        at = data.find(b"\n", at) + 1
+        if at == 0:
+            return None
+    return at
 
 
 def do_write(ask: Header, body: bytes) -> tuple[Header, bytes]:
@@ -89,51 +130,50 @@ def do_edit(ask: Header, body: bytes) -> tuple[Header, bytes]:
 
 def do_list(ask: Header, _body: bytes) -> tuple[Header, bytes]:
     """What is in a folder, `depth` levels down."""
-    walk = Walk(ask["depth"])
-    found: list[Header] = []
+    walk = Walk(ask["depth"], ask["skip"])
+    rows = Rows(ask["max_entries"], ask["max_bytes"])
     for _, _, path, info in walk.below(open_folder(ask["root"], ask["path"])):
-        if len(found) >= ask["max_entries"]:
-            walk.cut = True
+        if not rows.take(row_of(path, info)):
             break
-        found.append(entry_of(path, info))
-    return {"entries": found, "cut": walk.cut}, b""
-
-
-def search_file(expression: re.Pattern[str], data: bytes, path: str, room: int) -> list[Header]:
-    """At most `room` matching lines of one file."""
-    found = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        text = line.decode("utf-8", "replace")
-        if expression.search(text):
-            found.append({"path": shown(path), "line": number, "text": text[:500]})
-            if len(found) >= room:
-                break
-    return found
+    return {"cut": walk.cut or rows.full}, b"".join(rows.kept)
 
 
 def do_search(ask: Header, _body: bytes) -> tuple[Header, bytes]:
-    """Lines of text files that a regular expression matches."""
+    """Lines of text files that a regular expression matches: for each its number, its path and its text."""
     expression = re.compile(ask["pattern"])
-    found: list[Header] = []
-    walk = Walk(MAX_DEPTH)
+    rows = Rows(ask["max_matches"], ask["max_bytes"])
+    walk = Walk(MAX_DEPTH, ask["skip"])
     for folder, name, path, info in walk.below(open_folder(ask["root"], ask["path"])):
         if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE:
             continue
-        try:
-            fd, _ = open_file(folder, name)
-        except (OSError, Refused):
-            continue
-        try:
-            data = read_fd(fd, MAX_FILE)
-        finally:
-            os.close(fd)
-        if b"\0" in data[:8192]:
-            continue
-        found += search_file(expression, data, path, ask["max_matches"] + 1 - len(found))
-        if len(found) > ask["max_matches"]:
-            walk.cut = True
+        data = text_of(folder, name)
+        if data and not search_text(expression, data, shown(path), rows):
             break
-    return {"matches": found[: ask["max_matches"]], "cut": walk.cut}, b""
+    return {"cut": walk.cut or rows.full}, b"".join(rows.kept)
+
+
+def text_of(folder: int, name: str) -> bytes:
+    """A file's bytes, or none if it can't be read or has a NUL near its start."""
+    try:
+        fd, _ = open_file(folder, name)
+    except (OSError, Refused):
+        return b""
+    try:
+        data = read_fd(fd, MAX_FILE)
+    finally:
+        os.close(fd)
+    return b"" if b"\0" in data[:8192] else data
+
+
+def search_text(expression: re.Pattern[str], data: bytes, path: str, rows: Rows) -> bool:
+    """Keep the matching lines; False when there is no room for more."""
+    for number, line in enumerate(io.BytesIO(data), 1):
+        text = line.decode("utf-8", "replace").rstrip("\n")
+        if expression.search(text):
+            row = "%d\0%s\0%s\0" % (number, path, text[:500].replace("\0", "\ufffd"))
+            if not rows.take(row.encode("utf-8", "replace")):
+                return False
+    return True
 
 
 def do_stat(ask: Header, _body: bytes) -> tuple[Header, bytes]:
@@ -144,7 +184,7 @@ def do_stat(ask: Header, _body: bytes) -> tuple[Header, bytes]:
     finally:
         os.close(root_fd)
     try:
-        return {"entry": entry_of(ask["path"], os.fstat(fd))}, b""
+        return {}, row_of(ask["path"], os.fstat(fd))
     finally:
         os.close(fd)
 
@@ -159,7 +199,9 @@ def do_put(ask: Header, body: bytes) -> tuple[Header, bytes]:
 
 
 ACTIONS = {
+    "ping": do_ping,
     "read": do_read,
+    "lines": do_lines,
     "write": do_write,
     "edit": do_edit,
     "list": do_list,
@@ -167,84 +209,6 @@ ACTIONS = {
     "stat": do_stat,
     "put": do_put,
 }
-
-
-def why_left_out(path: str, info: os.stat_result, kept: int, total: int, caps: Header) -> str | None:
-    """Why an entry does not go into the archive, or None."""
-    if not stat.S_ISREG(info.st_mode):
-        return kind_of(info)
-    try:
-        if len(path.encode("utf-8")) > MAX_PATH:
-            return "its path is over %d bytes" % MAX_PATH
-    except UnicodeEncodeError:
-        return "the name is not UTF-8"
-    if kept >= caps["entries"]:
-        return "more than %d files" % caps["entries"]
-    if info.st_size > caps["file_bytes"]:
-        return "%d bytes, over the cap of %d for one file" % (info.st_size, caps["file_bytes"])
-    if total + info.st_size > caps["total_bytes"]:
-        return "the tree would hold over %d bytes" % caps["total_bytes"]
-    return None
-
-
-def can_be_read(folder: int, name: str) -> str | None:
-    """Why a file can't be read, or None. Looked at beforehand, so that no file can spoil the archive midway."""
-    try:
-        fd, _ = open_file(folder, name)
-    except (OSError, Refused) as error:
-        return "it can't be read: " + why_text(error)
-    os.close(fd)
-    return None
-
-
-def plan_archive(root: str, caps: Header) -> tuple[list[tuple[str, os.stat_result]], list[tuple[str, str]]]:
-    """
-    Which files go into the archive, and what is left out with its reason. The ones nearest to the root come first, so
-    that no heap of files in some folder can crowd them out.
-    """
-    walk = Walk(caps["depth"])
-    found = [(path, info) for _, _, path, info in walk.below(open_own_root(root)) if not stat.S_ISDIR(info.st_mode)]
-    found.sort(key=lambda item: (item[0].count("/"), item[0]))
-    files: list[tuple[str, os.stat_result]] = []
-    dropped: list[tuple[str, str]] = list(walk.unread)
-    total = 0
-    root_fd = open_own_root(root)
-    for path, info in found:
-        why = why_left_out(path, info, len(files), total, caps) or can_be_read(root_fd, path)
-        if why is None:
-            files.append((path, info))
-            total += info.st_size
-        else:
-            dropped.append((path, why))
-    os.close(root_fd)
-    if walk.cut:
-        dropped.insert(0, ("*", "more than %d names; the rest was not looked at" % MAX_NAMES))
-    return files, dropped
-
-
-def send_archive(ask: Header, out: BinaryIO) -> None:
-    """Answer with what is left out, then write the archive itself until the end of the stream."""
-    files, dropped = plan_archive(ask["root"], ask)
-    listed = [{"path": shown(path)[:300], "why": why} for path, why in dropped[:MAX_DROPPED]]
-    if len(dropped) > MAX_DROPPED:
-        listed.append({"path": "*", "why": "%d more entries were left out" % (len(dropped) - MAX_DROPPED)})
-    reply(out, {"ok": True, "dropped": listed, "files": len(files)})
-    if not files:
-        return
-    import tarfile
-
-    root_fd = open_own_root(ask["root"])
-    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as archive:
-        for path, planned in files:
-            fd, info = open_file(root_fd, path)
-            with os.fdopen(fd, "rb") as body:
-                if info.st_size != planned.st_size:
-                    raise Failed(shown(path) + " changed while it was read")
-                item = tarfile.TarInfo(path)
-                item.size = info.st_size
-                item.mode = 0o755 if info.st_mode & 0o100 else 0o644
-                archive.addfile(item, body)
-    os.close(root_fd)
 
 
 def reply(out: BinaryIO, header: Header, body: bytes = b"") -> None:
@@ -279,10 +243,23 @@ def error_reply(error: Exception) -> Header:
     return {"ok": False, "sort": sort, "said": said}
 
 
+def answer_to(ask: Header, body: bytes, limit: Callable[[float], None]) -> tuple[Header, bytes]:
+    """What became of one request. Nothing that a request or a file holds ends the helper."""
+    try:
+        limit(ask.get("seconds", 0))
+        header, data = ACTIONS[ask["op"]](ask, body)
+        limit(0)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong is this request's own, and is told
+        limit(0)
+        return error_reply(error), b""
+    header["ok"] = True
+    return header, data
+
+
 def read_frame(source: BinaryIO) -> tuple[Header, bytes] | None:
     """The next request, or None at the end of the stream."""
     head = source.read(LENGTHS.size)
-    if not head:
+    if len(head) < LENGTHS.size:
         return None
     header, body = LENGTHS.unpack(head)
     if header > MAX_HEADER or body > MAX_BODY:
@@ -290,27 +267,33 @@ def read_frame(source: BinaryIO) -> tuple[Header, bytes] | None:
     return json.loads(source.read(header)), source.read(body)
 
 
-def serve(source: BinaryIO, out: BinaryIO) -> None:
-    """Answer requests until the stream ends. An archive is the last answer of a stream."""
+def serve(source: BinaryIO, out: BinaryIO, limit: Callable[[float], None] = lambda _seconds: None) -> None:
+    """Answer requests until the stream ends. `limit` is told how many seconds one may take, and 0 when it is over."""
     while True:
         frame = read_frame(source)
         if frame is None:
             return
         ask, body = frame
         if ask["op"] == "archive":
-            send_archive(ask, out)
-            out.flush()
-            return
-        try:
-            header, data = ACTIONS[ask["op"]](ask, body)
-        except (OSError, Refused, Failed, re.error, MemoryError, RecursionError, ValueError) as error:
-            reply(out, error_reply(error))
-        else:
-            header["ok"] = True
-            reply(out, header, data)
+            for item, data in archived(ask["root"], ask):
+                reply(out, item, data)
+            continue
+        header, data = answer_to(ask, body, limit)
+        header["id"] = ask.get("id")
+        reply(out, header, data)
+
+
+def alarm(seconds: float) -> None:
+    """Set the alarm clock, or with 0 stop it."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def out_of_time(_number: int, _frame: FrameType | None) -> None:
+    """The answer to the alarm clock: the request that is being worked on fails."""
+    raise Failed("it took too long and was given up")
 
 
 if __name__ == "__main__":
-    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # so that no process of the same user can write into this one's streams
     os.umask(0o022)
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    signal.signal(signal.SIGALRM, out_of_time)
+    serve(sys.stdin.buffer, sys.stdout.buffer, alarm)

@@ -12,15 +12,16 @@ import os
 import stat
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing is slow to import, and this starts for each call
-    from typing import Iterator
+if TYPE_CHECKING:  # typing is slow to import, and a cell waits for this to start
+    from typing import Collection, Iterator
 
 MAX_NAMES = 100_000  # names looked at in one call
 MAX_DEPTH = 64
 CHUNK = 1 << 20
 
 SYS_OPENAT2 = 437  # the same number on every architecture
-BENEATH_NO_LINKS = 0x02 | 0x04 | 0x08  # RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
+BENEATH_NO_LINKS = 0x01 | 0x02 | 0x04 | 0x08  # RESOLVE_NO_XDEV, NO_MAGICLINKS, NO_SYMLINKS, BENEATH
+TEMPORARY = ".proctor-"  # what a file is called while it is being written
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
 KINDS = {
@@ -204,7 +205,7 @@ def store(root: str, path: str, data: bytes, executable: bool | None = None) -> 
         mode = old_mode(folder, parts[-1], force)
         if force:
             mode = 0o755 if executable else 0o644
-        temporary = ".proctor-" + os.urandom(8).hex()
+        temporary = TEMPORARY + os.urandom(8).hex()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(temporary, flags, 0o600, dir_fd=folder)
         try:
@@ -229,11 +230,12 @@ def why_text(error: Exception) -> str:
 class Walk:
     """
     Everything below a folder, in order of names, never through a link. `cut` is set when a limit stopped it, and
-    `unread` collects the folders that could not be opened.
+    `unread` collects the folders that could not be opened. The paths `skip` are left out, with all below them.
     """
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, skip: Collection[str] = ()) -> None:
         self.depth = min(depth, MAX_DEPTH)
+        self.skip = frozenset(skip)
         self.names = MAX_NAMES
         self.cut = False
         self.unread: list[tuple[str, str]] = []
@@ -251,6 +253,8 @@ class Walk:
                     names.append(entry.name)
             for name in sorted(names):
                 path = prefix + name
+                if path in self.skip:
+                    continue
                 try:
                     info = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 except FileNotFoundError:

@@ -2,95 +2,115 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-import anyio.to_thread
+import anyio
+from anyio.abc import ByteStream
 
 from harness.errors import WorkspaceError
-from harness.ports import Workspace
-from harness.tree import Dropped, Exhibit, Tree, TreeCaps
-from harness.workspaces.frames import HEADER_ROOM, FileToolError, answer, helper_argv, plain_text, request
+from harness.ports import Remains, Workspace
+from harness.tree import Dropped, Exhibit, ExhibitFilter, Tree, TreeCaps
+from harness.workspaces.file_helper import Asking
+from harness.workspaces.frames import (
+    FileToolError,
+    FrameError,
+    Frames,
+    answer,
+    helper_argv,
+    plain_text,
+    request,
+)
 
-__all__ = ["collect", "put"]
-
-MEMBER_ROOM = 5 << 10
-"""Bytes that an archive may need for one file beside its content: headers, a path of 1,024 bytes, padding."""
+__all__ = ["collect", "lay", "put"]
 
 BATCH_FILES = 2000
 BATCH_BYTES = 32 << 20
+ANSWER_BYTES = 1 << 16
 
 
-async def put(workspace: Workspace, tree: Tree, *, folder: str = "/workspace", timeout_s: float = 60.0) -> None:
+async def lay(helper: Asking, tree: Tree, *, folder: str = "/workspace", timeout_s: float = 60.0) -> None:
     """
-    Lay `tree` down below `folder`, over whatever is there.
+    Lay `tree` down below `folder` through a helper, over whatever is there.
 
     Raises `WorkspaceError` when it can't be done: nothing has been learned of the subject then.
     """
-    for batch in _batches(tree):
-        items = [{"path": path, "size": len(tree[path]), "executable": tree.files[path].executable} for path in batch]
-        body = b"".join(tree[path] for path in batch)
+    for header, body in _batches(tree, folder):
+        try:
+            await helper.ask(header, body, timeout_s=timeout_s, what=f"put {len(header['files'])} files")
+        except FileToolError as fault:
+            raise _not_laid(folder, fault) from fault
+
+
+async def put(workspace: Workspace, tree: Tree, *, folder: str = "/workspace", timeout_s: float = 60.0) -> None:
+    """The same in a workspace without a helper: a program of its own, in a room that is used once."""
+    for header, body in _batches(tree, folder):
         result = await workspace.exec(
-            helper_argv(),
-            stdin=request({"op": "put", "root": folder, "files": items}, body),
-            timeout_s=timeout_s,
-            output_bytes=HEADER_ROOM,
-            cwd="/",
+            helper_argv(), stdin=request(header, body), timeout_s=timeout_s, output_bytes=ANSWER_BYTES, cwd="/"
         )
         try:
-            answer(result, f"put {len(batch)} files")
+            await answer(result, f"put {len(header['files'])} files")
         except FileToolError as fault:
-            raise WorkspaceError(f"the files of the task could not be laid into {folder}: {fault}") from fault
+            raise _not_laid(folder, fault) from fault
 
 
-def _batches(tree: Tree) -> Iterator[list[str]]:
+def _not_laid(folder: str, fault: FileToolError) -> WorkspaceError:
+    return WorkspaceError(f"the files of the task could not be laid into {folder}: {fault}")
+
+
+def _batches(tree: Tree, folder: str) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Requests of a bounded size that lay all of a tree."""
     batch: list[str] = []
     size = 0
     for path in tree:
         if batch and (len(batch) >= BATCH_FILES or size + len(tree[path]) > BATCH_BYTES):
-            yield batch
+            yield _laying(tree, folder, batch)
             batch, size = [], 0
         batch.append(path)
         size += len(tree[path])
     if batch:
-        yield batch
+        yield _laying(tree, folder, batch)
 
 
-async def collect(
-    workspace: Workspace, caps: TreeCaps, *, folder: str = "/workspace", timeout_s: float = 120.0
-) -> Exhibit:
+def _laying(tree: Tree, folder: str, batch: list[str]) -> tuple[dict[str, Any], bytes]:
+    items = [{"path": path, "size": len(tree[path]), "executable": tree.files[path].executable} for path in batch]
+    return {"op": "put", "root": folder, "files": items}, b"".join(tree[path] for path in batch)
+
+
+async def collect(remains: Remains, caps: TreeCaps, *, folder: str = "/workspace", timeout_s: float = 120.0) -> Exhibit:
     """
-    Take out what a seat left, as the harness itself sees it: everything alive in the workspace is killed first.
+    Take out what a seat left, as the harness itself sees it, from a workspace that has ended.
 
-    Regular files within `caps` come out; whatever else is there is dropped and named. Nothing that a seat leaves can
-    make this fail: a file it can't be read or would burst a cap is one more that is dropped. Raises `WorkspaceError`
-    when the workspace itself no longer works.
+    Regular files within `caps` come out one by one; whatever else is there is dropped and named. Nothing that a seat
+    leaves can make this fail: a file that can't be read or would burst a cap is one more that is dropped. Raises
+    `WorkspaceError` when the room that shows what is left does not work.
     """
-    await workspace.kill()
-    result = await workspace.exec(
-        helper_argv(),
-        stdin=request({"op": "archive", "root": folder, **asdict(caps)}),
-        timeout_s=timeout_s,
-        output_bytes=caps.total_bytes + caps.entries * MEMBER_ROOM + HEADER_ROOM,
-        cwd="/",
-    )
+    taking = ExhibitFilter(caps)
+    ask = request({"op": "archive", "root": folder, **asdict(caps)})
+    with anyio.move_on_after(timeout_s) as limit:
+        async with remains.stream(helper_argv(), cwd="/") as stream:
+            ending = await _taken(stream, ask, taking, caps.file_bytes + 1)
+    if limit.cancelled_caught:
+        raise WorkspaceError(f"collecting {folder} took longer than {timeout_s:g} s")
+    if isinstance(ending, Exception):
+        why = str(ending) or type(ending).__name__
+        raise WorkspaceError(f"what came out of {folder} is not whole: {why}") from ending
+    return taking.exhibit(left_out=_dropped(ending))
+
+
+async def _taken(stream: ByteStream, ask: bytes, taking: ExhibitFilter, room: int) -> Mapping[str, Any] | Exception:
+    """Take file by file until the header that ends them, which is returned, or what went wrong on the way."""
+    frames = Frames(stream)
     try:
-        header, archive = answer(result, f"collect {folder}")
-    except FileToolError as fault:
-        raise WorkspaceError(f"what the seat left could not be collected: {fault}") from fault
-    if result.status != 0 or result.stdout_cut:
-        said = plain_text(result.stderr.decode("utf-8", "replace").strip()[-300:], 300)
-        raise WorkspaceError(f"collecting ended with status {result.status} in the middle of the archive: {said!r}")
-    left_out = _dropped(header)
-    if header.get("files") == 0:
-        return Exhibit(tree=Tree(), dropped=left_out)
-    try:
-        exhibit = await anyio.to_thread.run_sync(Exhibit.from_tar, io.BytesIO(archive), caps)
-    except ValueError as error:
-        raise WorkspaceError(f"the archive that came out of the workspace is not whole: {error}") from error
-    return Exhibit(tree=exhibit.tree, dropped=left_out + exhibit.dropped)
+        await stream.send(ask)
+        while True:
+            header, data = await frames.next(room)
+            if "ok" in header:
+                return header
+            taking.take(header.get("path"), data, executable=header.get("executable") is True)
+    except (FrameError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+        return error
 
 
 def _dropped(header: Mapping[str, Any]) -> tuple[Dropped, ...]:

@@ -1,9 +1,6 @@
 """
 Files in a workspace. Every look and every change is made inside the workspace, as the seat, by a helper that follows no
-link (`cell_helper.py`): the harness never opens a path of a seat's on the host.
-
-One call is one `exec` of the workspace. Nothing has to be kept alive between calls, so there is nothing for a seat to
-kill or to hold on to, and what a seat does between two calls can't reach into either.
+link (`helper.py`, `cell_helper.py`): the harness never opens a path of a seat's on the host.
 """
 
 from __future__ import annotations
@@ -11,22 +8,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
-from harness.ports import Workspace
 from harness.walls import ToolRules
-from harness.workspaces.exhibits import collect, put
-from harness.workspaces.frames import (
-    HEADER_ROOM,
-    FileAbsent,
-    FileFailed,
-    FileRefused,
-    FileToolError,
-    answer,
-    helper_argv,
-    plain_text,
-    request,
-)
+from harness.workspaces.exhibits import collect, lay, put
+from harness.workspaces.file_helper import Asking
+from harness.workspaces.frames import FileAbsent, FileFailed, FileRefused, FileToolError
 
 __all__ = [
     "Entry",
@@ -35,16 +22,27 @@ __all__ = [
     "FileRefused",
     "FileToolError",
     "Files",
+    "Lines",
     "Listing",
     "Match",
     "Matches",
     "Reading",
     "collect",
+    "lay",
     "put",
 ]
 
 HOME = "/workspace"
+ROWS_BYTES = 1 << 20
+"""Bytes that a listing or the matches of a search may take."""
+
+GIVE_UP = 0.8
+"""The part of its time after which a search gives up by itself, so that a slow one is not taken for a lost helper."""
+
 Kind: TypeAlias = Literal["file", "folder", "link", "FIFO", "socket", "device"]
+_KINDS: Mapping[str, Kind] = {
+    "f": "file", "d": "folder", "l": "link", "p": "FIFO", "s": "socket", "b": "device"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +52,20 @@ class Reading:
     data: bytes
     size: int
     truncated: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lines:
+    """
+    Some lines of a file, `cut` when more of them were asked for than there was room for. `total` is how many lines
+    there are in the first `looked` bytes, which are all that was looked at of the file's `size` bytes.
+    """
+
+    data: bytes
+    cut: bool
+    total: int
+    looked: int
+    size: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,31 +114,37 @@ class Files:
 
     def __init__(
         self,
-        workspace: Workspace,
+        helper: Asking,
         *,
         roots: Sequence[str] = (HOME,),
         writable: Sequence[str] | None = None,
         denied: Sequence[str] = (),
         timeout_s: float = 20.0,
     ) -> None:
-        self._workspace = workspace
+        self._helper = helper
         self._roots = tuple(map(_folder, roots))
         self._writable = self._roots if writable is None else tuple(map(_folder, writable))
         self._denied = tuple(map(_folder, denied))
         self._timeout_s = timeout_s
 
     @classmethod
-    def ruled(cls, workspace: Workspace, rules: ToolRules) -> Files:
+    def ruled(cls, helper: Asking, rules: ToolRules, *, timeout_s: float = 20.0) -> Files:
         """The files that a seat's tool rules open to it."""
-        return cls(workspace, roots=rules.readable, writable=rules.writable, denied=rules.denied)
+        return cls(helper, roots=rules.readable, writable=rules.writable, denied=rules.denied, timeout_s=timeout_s)
 
     async def read(self, path: str, *, max_bytes: int = 1 << 20) -> Reading:
         """The first `max_bytes` bytes of a regular file. Raises a `FileToolError`."""
-        head, rest = await self._ask("read", path, self._roots, room=max_bytes, max_bytes=max_bytes)
+        head, data = await self._ask("read", path, self._roots, room=max_bytes, max_bytes=max_bytes)
         size = _whole(head, "size")
-        if len(rest) > max_bytes:
-            raise FileFailed(f"read {path!r}: {len(rest)} bytes came for the {max_bytes} asked for")
-        return Reading(data=rest, size=size, truncated=size > len(rest))
+        return Reading(data=data, size=size, truncated=size > len(data))
+
+    async def lines(self, path: str, *, start: int = 1, count: int = 10**9, max_bytes: int = 1 << 20) -> Lines:
+        """`count` lines of a text file from number `start` (from 1), `max_bytes` at most. Raises a `FileToolError`."""
+        head, data = await self._ask(
+            "lines", path, self._roots, room=max_bytes, start=start, count=count, max_bytes=max_bytes
+        )
+        total, looked, size = (_whole(head, name) for name in ("total", "looked", "size"))
+        return Lines(data=data, cut=head.get("cut") is True, total=total, looked=looked, size=size)
 
     async def write(self, path: str, data: bytes) -> None:
         """Make `data` the whole of a file, at once, with the folders above it. Raises a `FileToolError`."""
@@ -147,46 +165,53 @@ class Files:
         head, _ = await self._ask("edit", path, self._writable, body=before + after, old=len(before))
         return _whole(head, "line")
 
-    async def list(self, path: str = HOME, *, depth: int = 1, max_entries: int = 1000) -> Listing:
-        """What is in a folder, `depth` levels down (64 at most), in order of names. Raises a `FileToolError`."""
-        head, _ = await self._ask("list", path, self._roots, depth=depth, max_entries=max_entries)
-        entries = tuple(_entry(item) for item in _rows(head, "entries", max_entries))
-        return Listing(entries=entries, truncated=bool(head.get("cut")))
+    async def list(
+        self, path: str = HOME, *, depth: int = 1, max_entries: int = 1000, max_bytes: int = ROWS_BYTES
+    ) -> Listing:
+        """
+        What is in a folder, `depth` levels down (64 at most), in order of names and without what is denied.
 
-    async def search(self, pattern: str, path: str = HOME, *, max_matches: int = 200) -> Matches:
+        Raises a `FileToolError`.
+        """
+        head, data = await self._ask(
+            "list", path, self._roots, room=max_bytes,
+            depth=depth, max_entries=max_entries, max_bytes=max_bytes, skip=self._skipped(path),
+        )  # fmt: skip
+        return Listing(entries=tuple(map(_entry, _fields(data))), truncated=head.get("cut") is True)
+
+    async def search(
+        self, pattern: str, path: str = HOME, *, max_matches: int = 200, max_bytes: int = ROWS_BYTES
+    ) -> Matches:
         """
         Lines of the text files below a folder that the regular expression `pattern` matches. Raises a `FileToolError`.
 
-        Files with NUL bytes or over 16 MiB are passed over.
+        Files with NUL bytes or over 16 MiB are passed over, and so is what is denied.
         """
-        head, _ = await self._ask("search", path, self._roots, pattern=pattern, max_matches=max_matches)
-        found = tuple(
-            Match(
-                path=plain_text(item.get("path"), 4096), line=_whole(item, "line"), text=plain_text(item["text"], 500)
-            )
-            for item in _rows(head, "matches", max_matches)
-            if "text" in item
-        )
-        return Matches(matches=found, truncated=bool(head.get("cut")))
+        head, data = await self._ask(
+            "search", path, self._roots, room=max_bytes,
+            pattern=pattern, max_matches=max_matches, max_bytes=max_bytes, skip=self._skipped(path),
+            seconds=GIVE_UP * self._timeout_s,
+        )  # fmt: skip
+        return Matches(matches=_matches(_fields(data)), truncated=head.get("cut") is True)
 
     async def stat(self, path: str) -> Entry:
         """What is at a path; a link is told as a link, and not followed. Raises a `FileToolError`."""
-        head, _ = await self._ask("stat", path, self._roots)
-        return _entry(head.get("entry"))
+        _, data = await self._ask("stat", path, self._roots, room=ROWS_BYTES)
+        fields = _fields(data)
+        return _entry(fields[0] if fields else "")
 
     async def _ask(
         self, op: str, path: str, roots: tuple[str, ...], *, body: bytes = b"", room: int = 0, **more: object
     ) -> tuple[Mapping[str, Any], bytes]:
         what = f"{op} {path!r}"
         root, below = self._place(what, path, roots)
-        result = await self._workspace.exec(
-            helper_argv(),
-            stdin=request({"op": op, "root": root, "path": below, **more}, body),
-            timeout_s=self._timeout_s,
-            output_bytes=room + HEADER_ROOM,
-            cwd="/",
-        )
-        return answer(result, what)
+        header = {"op": op, "root": root, "path": below, **more}
+        return await self._helper.ask(header, body, room=room, timeout_s=self._timeout_s, what=what)
+
+    def _skipped(self, path: str) -> Sequence[str]:
+        """The denied folders below a folder, as paths below it."""
+        full = _folder(posixpath.join(HOME, path))
+        return [posixpath.relpath(folder, full) for folder in self._denied if _inside(folder, full)]
 
     def _place(self, what: str, path: str, roots: tuple[str, ...]) -> tuple[str, str]:
         """The root that a path lies in, and the path below it. Raises `FileRefused` when it lies in none."""
@@ -222,19 +247,24 @@ def _whole(item: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def _rows(head: Mapping[str, Any], name: str, limit: int) -> Sequence[Mapping[str, Any]]:
-    rows = head.get(name)
-    if not isinstance(rows, list) or len(rows) > limit or not all(isinstance(row, dict) for row in rows):
-        raise FileFailed(f"the file tool answered something that is no list of at most {limit} {name}")
-    return rows
+def _fields(data: bytes) -> list[str]:
+    """The fields of an answer, each of which ends with a NUL."""
+    return data.decode("utf-8", "backslashreplace").split("\0")[:-1]
 
 
-def _entry(item: object) -> Entry:
-    if not isinstance(item, dict) or item.get("kind") not in get_args(Kind):
+def _entry(row: str) -> Entry:
+    kind, size = _KINDS.get(row[:1]), row[2:].partition(" ")[0]
+    if kind is None or not _is_count(size):
         raise FileFailed("the file tool answered something that is no entry of a folder")
-    return Entry(
-        path=plain_text(item.get("path"), 4096),
-        kind=item["kind"],
-        size=_whole(item, "size"),
-        executable=item.get("executable") is True,
-    )
+    return Entry(path=row[3 + len(size) :], kind=kind, size=int(size), executable=row[1] == "x")
+
+
+def _matches(fields: Sequence[str]) -> tuple[Match, ...]:
+    if len(fields) % 3 or not all(map(_is_count, fields[::3])):
+        raise FileFailed("the file tool answered something that is no list of matches")
+    rows = zip(fields[::3], fields[1::3], fields[2::3], strict=True)
+    return tuple(Match(line=int(line), path=path, text=text) for line, path, text in rows)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 20

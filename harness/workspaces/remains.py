@@ -39,9 +39,9 @@ class Rest:
             argv, stdin=stdin, timeout_s=timeout_s, output_bytes=output_bytes, env=env, cwd=cwd
         )
 
-    def stream(self, argv: Sequence[str]) -> AbstractAsyncContextManager[ByteStream]:
+    def stream(self, argv: Sequence[str], *, cwd: str = "/workspace") -> AbstractAsyncContextManager[ByteStream]:
         """Start a long-lived program of ours; see `ports.Workspace`."""
-        return self._room.stream(argv)
+        return self._room.stream(argv, cwd=cwd)
 
     async def sweep(self) -> int | None:
         """End what a program of ours left alive."""

@@ -8,6 +8,7 @@ import pytest
 
 from harness.tree import File, Tree, TreeCaps
 from harness.walls import Caps
+from harness.workspaces.file_helper import open_helper
 from harness.workspaces.files import FileAbsent, FileFailed, FileRefused, Files, collect, put
 from tests.live.rooms import Rooms, line_of, python
 
@@ -27,7 +28,8 @@ class FileConformance(Rooms):
             await put(room, tree)
             ran = await room.exec(["sh", "-c", "cat a.py; test -x d/run.sh && ls d"])
             assert ran.stdout == b"x = 1\nrun.sh\n"
-            exhibit = await collect(room, TreeCaps())
+            async with room.remains() as rest:
+                exhibit = await collect(rest, TreeCaps())
         assert (exhibit.digest, exhibit.dropped) == (tree.digest, ())
 
     async def test_the_file_tool_goes_through_nothing(self) -> None:
@@ -36,9 +38,9 @@ class FileConformance(Rooms):
             "ln -s /etc/passwd abs; ln -s ../../etc/passwd rel; ln -s / root; ln -s /proc/self proc; ln -s /dev/zero zero;"
             "mkfifo pipe; ln -s real inner; echo real > real; ln real hard"
         )
-        async with self.room() as room:
+        async with self.room() as room, open_helper(room) as helper:
             assert (await room.exec(["sh", "-c", traps])).status == 0
-            files = Files(room, timeout_s=20)
+            files = Files(helper, timeout_s=20)
             for path in ("abs", "rel", "root/etc/passwd", "proc/environ", "zero", "pipe", "inner", "../etc/passwd"):
                 with pytest.raises(FileRefused):
                     await files.read(path)
@@ -56,8 +58,8 @@ class FileConformance(Rooms):
         """A write that finds no room is a failed call; the old file stays whole."""
         if (await self.backend().guarantees())["workspace_bytes"] is not None:
             return
-        async with self.room() as room:
-            files = Files(room)
+        async with self.room() as room, open_helper(room) as helper:
+            files = Files(helper)
             await files.write("kept", b"old")
             await room.exec(
                 ["sh", "-c", "for n in $(seq 20); do head -c 1000000 /dev/zero > f$n || break; done 2>/dev/null"]
@@ -95,7 +97,8 @@ os.chmod(".", 0)
         async with self.room(caps=caps) as room:
             ran = await room.exec(python(traps), timeout_s=60)
             assert (ran.status, ran.stderr) == (0, b"")
-            exhibit = await collect(room, TreeCaps())
+            async with room.remains() as rest:
+                exhibit = await collect(rest, TreeCaps())
         names = {item.path: item.why for item in exhibit.dropped}
         assert exhibit.tree["good"].startswith(b"good")
         assert {"hard", "new\nline", "many/0"} <= set(exhibit.tree)
@@ -116,8 +119,8 @@ while time.time() < end:
                 if b"proctor-" in open("/proc/%s/cmdline" % name, "rb").read(): os.kill(int(name), signal.SIGKILL)
             except OSError: pass
 """
-        async with self.room() as room:
-            files = Files(room)
+        async with self.room() as room, open_helper(room) as helper:
+            files = Files(helper)
             await files.write("a", b"1")
             async with room.stream(python(hunt)) as stream:
                 assert await line_of(stream) == b"hunting\n"

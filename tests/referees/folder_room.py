@@ -33,7 +33,7 @@ class FolderRoom:
         return [own.get(part, part) for part in argv]
 
     @asynccontextmanager
-    async def stream(self, argv: Sequence[str]) -> AsyncIterator[ByteStream]:
+    async def stream(self, argv: Sequence[str], *, cwd: str = "/workspace") -> AsyncIterator[ByteStream]:
         """The program's input and output; the program and its children are killed on the way out."""
         process = await anyio.open_process(
             self._here(argv), cwd=self.folder, stderr=subprocess.DEVNULL, start_new_session=True

@@ -31,7 +31,7 @@ class LocalRoom:
         self.processes: list[Process] = []
 
     @asynccontextmanager
-    async def stream(self, argv: Sequence[str]) -> AsyncIterator[ByteStream]:
+    async def stream(self, argv: Sequence[str], *, cwd: str = "/workspace") -> AsyncIterator[ByteStream]:
         """Start `argv` on this host; killed at the end."""
         async with await anyio.open_process(list(argv), stderr=subprocess.DEVNULL, cwd="/") as process:
             self.processes.append(process)

@@ -257,7 +257,7 @@ async def test_lists_and_searches_are_bounded():
         workspace.files[f"many/{number:03}"] = "x"
     tools = SeatTools(workspace, RULES, output_bytes=2000)
     listed = (await tools.call("list", {"path": "many"})).text
-    assert listed.endswith("[cut: a call shows at most 2000 bytes]\n[cut: more than 500 entries]")
+    assert listed.endswith("[cut: a call shows at most 2000 bytes]\n[cut: more than 250 entries]")
     found = (await tools.call("search", {"pattern": "x", "path": "many"})).text
     assert found.endswith("[cut: more than 200 matches]")
     assert len(found) < 2100
