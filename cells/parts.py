@@ -111,11 +111,13 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
             seats = ", ".join(sorted(arm.seats))
             raise ExperimentError(f"arm {name!r} can't run in seat {experiment.seat.kind!r}: expected one of {seats}")
     policy = FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump())
+    seat = _seat(experiment.seat)
+    _check_gateway(seat, policy)
     return Parts(
         experiment=experiment,
         tasks=origin.tasks(experiment),
         arms=arms,
-        seat=_seat(experiment.seat),
+        seat=seat,
         referee=plugins.load("referees", experiment.referee.name)(experiment.referee.options),
         backend=plugins.load("workspaces", experiment.workspace.backend)(),
         providers={entry.name: plugins.load("models", entry.ways()[0].provider)() for entry in experiment.models},
@@ -123,6 +125,23 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         fence=render(policy, experiment.workspace.image),
         decoding=Decoding(**{**experiment.seat.decoding.model_dump(), "stop": tuple(experiment.seat.decoding.stop)}),
     )
+
+
+def _check_gateway(seat: Seat, policy: FencePolicy) -> None:
+    """A seat that reaches its model through the gateway needs one that speaks its wire."""
+    if not getattr(seat, "needs_gateway", False):
+        return
+    if policy.network != "gateway":
+        raise ExperimentError(
+            f"seat {seat.name!r} reaches its model through the gateway, and fence.network is {policy.network!r}: write "
+            'network = "gateway" into [fence]. The workspace has no other network then either'
+        )
+    wire = getattr(seat, "wire", None)
+    if wire is not None and wire not in policy.gateway.wires:
+        raise ExperimentError(
+            f"seat {seat.name!r} speaks the wire {wire!r}, and fence.gateway.wires is {list(policy.gateway.wires)}: "
+            "add it there"
+        )
 
 
 def _seat(entry: SeatEntry) -> Seat:

@@ -13,7 +13,7 @@ from harness.canonical import digest_json
 from harness.errors import ExperimentError, unknown_name
 from harness.permissions import WORKSPACE, contains, normal
 from harness.values import STRICT
-from harness.walls import Caps, GatewayRules
+from harness.walls import SECRET_LIKE, Caps, GatewayRules
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -31,9 +31,6 @@ MUST_WORK = ("write-workspace", "read-task", "run-python3", "tools")
 
 UNREACHING = frozenset({"submit"})
 """Tools that reach no file, process or address, so that nothing has to vouch for them."""
-
-SECRET_LIKE = r"(?:^|_)(?:key|keys|token|secret|secrets|password|passwd|credential|credentials|auth)(?:_|$)"  # noqa: S105 - a pattern
-"""A pattern for names of variables that sound like a secret, to be searched without regard to case."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")

@@ -13,6 +13,7 @@ __all__ = [
     "GATEWAY_PORT",
     "GATEWAY_SOCKET",
     "GATEWAY_SOURCE",
+    "SECRET_LIKE",
     "Caps",
     "ExecResult",
     "GatewayRules",
@@ -37,6 +38,11 @@ GATEWAY_SOURCE = "gateway"
 """
 What the facts of a running workspace call the source of its own gateway's folder: the folder's path on the host is new
 for each workspace, and a backend shows this name only for the very folder that is `workspace.gateway`.
+"""
+
+SECRET_LIKE = r"(?:^|_)(?:key|keys|token|secret|secrets|password|passwd|credential|credentials|auth)(?:_|$)"  # noqa: S105 - a pattern
+"""
+A pattern for names of variables that sound like a secret, to be searched without regard to case: no workspace has one.
 """
 
 Namespace: TypeAlias = Literal["cgroup", "ipc", "pid", "uts"]
