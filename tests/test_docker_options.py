@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from harness.canonical import digest_json
+from harness.errors import WorkspaceError
 from harness.walls import Caps, Mount, Walls
 from harness.workspaces.docker import DockerBackend
 from harness.workspaces.docker_facts import container_facts, engine_facts, engine_guarantees
+from harness.workspaces.docker_host import EngineHost
 from harness.workspaces.docker_options import create_options, exec_user
 from harness.workspaces.docker_owner import LABEL_OWNER, labels, owner_gone
 from harness.workspaces.docker_place import Place
@@ -81,8 +83,9 @@ def test_caps_are_rendered() -> None:
         "device": "tmpfs",
         "o": "size=11,nr_inodes=13,mode=0700,uid={seat-uid},gid={seat-gid},nosuid,nodev",
     }
-    assert "size=17," in host["Tmpfs"]["/tmp"]
-    assert list(host["Tmpfs"]) == ["/tmp"]
+    assert host["Tmpfs"]["/tmp"].endswith(",size=17")
+    assert sorted(host["Tmpfs"]) == ["/dev/shm", "/tmp"]
+    assert "size=16777216" in host["Tmpfs"]["/dev/shm"]
     assert (asked["Entrypoint"], asked["Cmd"]) == (["sleep"], ["29"])
 
 
@@ -103,7 +106,7 @@ def test_options_are_plain_and_equal_for_equal_walls() -> None:
         ({"network": "gateway"}, {"/Entrypoint", "/Cmd", "/HostConfig/Mounts"}),
         ({"keep_capabilities": True}, {"/HostConfig/CapDrop"}),
         ({"capabilities": ("NET_RAW",)}, {"/HostConfig/CapAdd"}),
-        ({"host_namespaces": ("ipc",)}, {"/HostConfig/IpcMode"}),
+        ({"host_namespaces": ("ipc",)}, {"/HostConfig/IpcMode", "/HostConfig/Tmpfs//dev/shm"}),
         ({"host_namespaces": ("uts",)}, {"/HostConfig/UTSMode", "/Hostname"}),
         ({"host_namespaces": ("cgroup",)}, {"/HostConfig/CgroupnsMode"}),
         ({"keeper_apart": False}, {"/User"}),
@@ -112,7 +115,7 @@ def test_options_are_plain_and_equal_for_equal_walls() -> None:
         ({"system_calls": "engine"}, {"/HostConfig/SecurityOpt"}),
         ({"system_calls": "traced"}, {"/HostConfig/SecurityOpt"}),
         ({"caps": Caps(core_bytes=1)}, {"/HostConfig/Ulimits"}),
-        ({"caps": Caps(shm_bytes=1)}, {"/HostConfig/ShmSize"}),
+        ({"caps": Caps(shm_bytes=1)}, {"/HostConfig/ShmSize", "/HostConfig/Tmpfs//dev/shm"}),
         ({"new_privileges": True}, {"/HostConfig/SecurityOpt"}),
         ({"host_namespaces": ("pid",)}, {"/HostConfig/PidMode"}),
         ({"run_as_root": True}, {"/User", "/HostConfig/Mounts"}),
@@ -226,6 +229,13 @@ def test_facts_name_what_is_the_workspaces_own_and_show_the_rest() -> None:
     sealed, gateway = facts_of(SEALED), facts_of(replace(SEALED, network="gateway"))
     assert sealed["workspace"] == {"source": "n", "target": "/workspace", "read_only": False}
     assert (sealed["hosts_file"], gateway["hosts_file"]) == (True, True)
+    assert (sealed["network_mode"], gateway["network_mode"]) == ("none", "gateway")
+    assert (gateway["shm_bytes"], gateway["file_bytes"], gateway["open_files"], gateway["core_bytes"]) == (
+        16 << 20,
+        64 << 20,
+        1024,
+        0,
+    )
     assert (sealed["mounts"], gateway["mounts"]) == (
         [],
         [{"source": "gateway", "target": "/run/gateway", "read_only": True}],
@@ -244,20 +254,69 @@ def test_facts_name_what_is_the_workspaces_own_and_show_the_rest() -> None:
     assert [mount["source"] for mount in shown["mounts"]] == ["/f/hosts", "/f/gateway"]
 
 
+VERSION = {"Os": "linux", "Version": "1", "ApiVersion": "1", "Arch": "a", "KernelVersion": "k"}
+FULL = {
+    "SecurityOptions": ["name=seccomp,profile=default"],
+    "PidsLimit": True,
+    "MemoryLimit": True,
+    "SwapLimit": True,
+    "CpuCfsPeriod": True,
+    "CpuCfsQuota": True,
+    "Driver": "overlay2",
+    "CgroupDriver": "cgroupfs",
+}
+COUNTED = {"pids", "memory_process", "memory_total", "swap", "cpu"}
+
+
 def test_guarantees_say_no_with_a_reason() -> None:
     """An engine that can limit nothing promises nothing of it, and says why; a full one promises all."""
-    version = {"Os": "linux", "Version": "1", "ApiVersion": "1", "Arch": "a", "KernelVersion": "k"}
-    full = {
-        "SecurityOptions": ["name=seccomp"],
-        "PidsLimit": True,
-        "MemoryLimit": True,
-        "SwapLimit": True,
-        "CpuCfsQuota": True,
-    }
-    assert set(engine_guarantees(version, full).values()) == {None}
-    bare = engine_guarantees(version, {})
-    assert {name for name, why in bare.items() if why} == {
-        "system_calls", "pids", "memory_process", "memory_total", "swap", "cpu",
-    }  # fmt: skip
-    assert "windows" in str(engine_guarantees({**version, "Os": "windows"}, full)["network"])
-    assert engine_facts(version, {**full, "Driver": "overlay2"})["security_options"] == "name=seccomp"
+    assert set(engine_guarantees(VERSION, FULL).values()) == {None}
+    bare = engine_guarantees(VERSION, {})
+    assert {name for name, why in bare.items() if why} == {"system_calls", *COUNTED}
+    assert "windows" in str(engine_guarantees({**VERSION, "Os": "windows"}, FULL)["network"])
+    no_swap = engine_guarantees(VERSION, {**FULL, "SwapLimit": False, "Warnings": ["WARNING: No swap limit support"]})
+    assert {name for name, why in no_swap.items() if why} == {"swap"}
+    assert "No swap limit support" in str(no_swap["swap"])
+    rootless = engine_guarantees(VERSION, {**FULL, "CgroupDriver": "none"})
+    assert {name for name, why in rootless.items() if why and "control groups" in why} == COUNTED
+
+
+@pytest.mark.parametrize(
+    ("options", "users"),
+    [
+        (["name=seccomp,profile=default"], "the host's own"),
+        (["name=seccomp,profile=default", "name=userns"], "mapped to others of the host"),
+        (["name=rootless", "name=cgroupns"], "of the engine's own user, who is not root"),
+    ],
+)
+def test_an_engine_says_whose_its_users_are(options: list[str], users: str) -> None:
+    """Every fact is a text, none is empty, and what an engine does not tell is said not to be told."""
+    facts = engine_facts(VERSION, {**FULL, "SecurityOptions": options})
+    assert (facts["users"], facts["product"], facts["runtimes"]) == (users, "docker", "not told")
+    assert all(facts.values())
+    podman = {**VERSION, "Components": [{"Name": "Podman Engine", "Version": "4.3.1"}]}
+    assert engine_facts(podman, {**FULL, "Runtimes": {"runc": {}, "crun": {}}})["runtimes"] == "crun runc"
+    assert engine_facts(podman, FULL)["product"] == "podman"
+
+
+HOST = EngineHost(
+    url="unix:///e", first_uid=0, first_gid=0, rootless=False, runtimes=frozenset({"runc"}), shares_files=False
+)
+
+
+def test_what_an_engine_can_not_give_is_refused() -> None:
+    """A runtime that it lacks, and a folder that it does not see, with what to do; what it has is not."""
+    HOST.check(SEALED, None)
+    HOST.check(SEALED, "runc")
+    replace(HOST, shares_files=True).check(replace(SEALED, network="gateway"), None)
+    with pytest.raises(WorkspaceError, match=r"has no runtime 'runsc'. It has: runc\. Add it"):
+        HOST.check(SEALED, "runsc")
+    with pytest.raises(WorkspaceError, match="does not see this host's folders"):
+        HOST.check(replace(SEALED, network="gateway"), None)
+
+
+def test_a_chosen_runtime_is_asked_for() -> None:
+    """The runtime is part of the options that are compared; without a choice the engine's own is."""
+    chosen = DockerBackend(url="unix:///nowhere", runtime="runsc").options(SEALED)
+    assert chosen["HostConfig"].pop("Runtime") == "runsc"
+    assert chosen == create_options(SEALED)

@@ -7,10 +7,14 @@ from typing import Any
 
 from harness.walls import GATEWAY_FOLDER, GATEWAY_SOURCE
 from harness.workspaces.docker_folder import GATEWAY_PART, HOSTS_FILE
+from harness.workspaces.docker_host import option_names
 from harness.workspaces.docker_options import WORKSPACE
 from harness.workspaces.docker_place import Place
 
 __all__ = ["container_facts", "engine_facts", "engine_guarantees"]
+
+
+_ULIMITS = {"file_bytes": "fsize", "open_files": "nofile", "core_bytes": "core"}
 
 
 def container_facts(
@@ -22,35 +26,41 @@ def container_facts(
     workspace's own by `place`: its volume, its names that resolve; its gateway's folder is there, by a name.
     """
     config, host, state = found["Config"], found["HostConfig"], found["State"]
+    mounts = _mounts(found.get("Mounts") or [], place)
+    joined = any(mount["source"] == GATEWAY_SOURCE for mount in mounts["mounts"])
     security = [str(option) for option in host.get("SecurityOpt") or []]
     filters = [option.partition("=")[2] for option in security if option.startswith("seccomp=")]
+    limits = {limit["Name"]: limit["Hard"] for limit in host.get("Ulimits") or []}
     return {
         "container": found["Id"],
         "image": found["Image"],
         "running": bool(state["Running"]),
-        "network_mode": host["NetworkMode"],
+        "network_mode": "gateway" if joined and host["NetworkMode"] == "none" else host["NetworkMode"],
         "network_disabled": bool(config.get("NetworkDisabled")),
         "networks": sorted((found.get("NetworkSettings") or {}).get("Networks") or {}),
         "user": config["User"],
         "exec_user": exec_user,
         "privileged": bool(host["Privileged"]),
-        "cap_add": sorted(host.get("CapAdd") or []),
+        "cap_add": sorted(name.removeprefix("CAP_") for name in host.get("CapAdd") or []),
         "cap_drop": sorted(host.get("CapDrop") or []),
         "no_new_privileges": any(option.startswith("no-new-privileges") for option in security),
         "seccomp": bool(filters) and "unconfined" not in filters,
         "read_only_root": bool(host["ReadonlyRootfs"]),
-        **_mounts(found.get("Mounts") or [], place),
+        **mounts,
         "memory_folders": dict(host.get("Tmpfs") or {}),
         "masked_paths": sorted(host.get("MaskedPaths") or []),
         "devices": list(host.get("Devices") or []),
         "pid_mode": host.get("PidMode") or "private",
         "ipc_mode": host.get("IpcMode") or "",
+        "uts_mode": host.get("UTSMode") or "private",
         "cgroup_mode": host.get("CgroupnsMode") or "",
         "user_namespace_mode": host.get("UsernsMode") or "",
         "pids_limit": host.get("PidsLimit"),
         "memory_bytes": host.get("Memory"),
         "memory_and_swap_bytes": host.get("MemorySwap"),
         "nano_cpus": host.get("NanoCpus"),
+        "shm_bytes": host.get("ShmSize"),
+        **{key: limits.get(name) for key, name in _ULIMITS.items()},
         "processes": processes,
     }
 
@@ -75,39 +85,60 @@ def _mount(mount: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> Mapping[str, str]:
-    """What decides how an engine walls its containers in."""
+    """What decides how an engine walls its containers in. `runtime` is its own choice among its `runtimes`."""
+    components = version.get("Components") or []
+    podman = any(str(part["Name"]).startswith("Podman") for part in components)
     return {
         "backend": "docker",
+        "product": "podman" if podman else "docker",
         "engine": str(version["Version"]),
         "api": str(version["ApiVersion"]),
         "architecture": str(version["Arch"]),
         "kernel": str(version["KernelVersion"]),
         "storage_driver": str(info["Driver"]),
-        "cgroup_version": str(info.get("CgroupVersion", "1")),
-        "runtime": str(info.get("DefaultRuntime", "")),
-        "security_options": " ".join(sorted(info.get("SecurityOptions") or [])),
-        "components": " ".join(sorted(f"{part['Name']}={part['Version']}" for part in version.get("Components") or [])),
+        "cgroup_version": str(info.get("CgroupVersion") or "1"),
+        "cgroup_driver": str(info.get("CgroupDriver") or "not told"),
+        "runtime": str(info.get("DefaultRuntime") or "not told"),
+        "runtimes": " ".join(sorted(info.get("Runtimes") or {})) or "not told",
+        "users": _users(info),
+        "security_options": " ".join(sorted(info.get("SecurityOptions") or [])) or "none",
+        "components": " ".join(sorted(f"{part['Name']}={part['Version']}" for part in components)) or "not told",
     }
+
+
+def _users(info: Mapping[str, Any]) -> str:
+    """Whose a container's users are: where they are the host's own, root in a container is root."""
+    options = option_names(info)
+    if "rootless" in options:
+        return "of the engine's own user, who is not root"
+    return "mapped to others of the host" if "userns" in options else "the host's own"
 
 
 def engine_guarantees(version: Mapping[str, Any], info: Mapping[str, Any]) -> Mapping[str, str | None]:
     """Each promise of a workspace, with None if this engine can keep it and else why it can't."""
+    warned = [str(text).removeprefix("WARNING: ") for text in info.get("Warnings") or []]
 
-    def counted(key: str, what: str) -> str | None:
-        return None if info.get(key) else f"this engine's kernel does not limit {what}"
+    def counted(what: str, *keys: str) -> str | None:
+        if info.get("CgroupDriver") == "none":
+            return f"this engine may use no control groups, so it does not limit {what}"
+        if all(info.get(key) for key in keys):
+            return None
+        told = "; ".join(text for text in warned if "support" in text)
+        return f"this engine's kernel does not limit {what}" + (f" (the engine warns: {told})" if told else "")
 
-    names = " ".join(info.get("SecurityOptions") or [])
     linux = None if version.get("Os") == "linux" else f"the engine runs on {version.get('Os')!r}: expected linux"
     always = (
-        "network", "processes", "root_read_only", "capabilities", "new_privileges", "environment", "file_bytes",
-        "open_files", "workspace_bytes", "workspace_inodes", "tmp_bytes", "tmp_inodes",
+        "network", "processes", "root_read_only", "capabilities", "new_privileges", "environment", "kill", "user_apart",
+        "keeper_apart", "forwarder_apart", "file_bytes", "open_files", "core_bytes", "workspace_bytes",
+        "workspace_inodes", "tmp_bytes", "tmp_inodes", "shm_bytes", "shm_inodes",
     )  # fmt: skip
+    filtered = "seccomp" in option_names(info)
     return {
         **dict.fromkeys(always, linux),
-        "system_calls": None if "seccomp" in names else "this engine has no filter of system calls (seccomp)",
-        "pids": counted("PidsLimit", "the number of processes"),
-        "memory_process": counted("MemoryLimit", "memory"),
-        "memory_total": counted("MemoryLimit", "memory"),
-        "swap": counted("SwapLimit", "swap"),
-        "cpu": counted("CpuCfsQuota", "CPU time"),
+        "system_calls": None if filtered else "this engine has no filter of system calls (seccomp)",
+        "pids": counted("the number of processes", "PidsLimit"),
+        "memory_process": counted("memory", "MemoryLimit"),
+        "memory_total": counted("memory", "MemoryLimit"),
+        "swap": counted("swap", "MemoryLimit", "SwapLimit"),
+        "cpu": counted("CPU time", "CpuCfsPeriod", "CpuCfsQuota"),
     }

@@ -16,10 +16,10 @@ __all__ = ["MASKED", "READ_ONLY", "WORKSPACE", "create_options", "exec_user"]
 WORKSPACE = "/workspace"
 
 MASKED = (
-    "/proc/acpi", "/proc/asound", "/proc/bus/pci", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats",
+    "/proc/acpi", "/proc/asound", "/proc/buddyinfo", "/proc/bus/pci", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats",
     "/proc/driver", "/proc/interrupts", "/proc/iomem", "/proc/ioports", "/proc/kallsyms", "/proc/kcore",
     "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags",
-    "/proc/latency_stats", "/proc/loadavg", "/proc/locks", "/proc/modules", "/proc/partitions",
+    "/proc/latency_stats", "/proc/loadavg", "/proc/locks", "/proc/modules", "/proc/pagetypeinfo", "/proc/partitions",
     "/proc/pressure", "/proc/sched_debug", "/proc/schedstat", "/proc/scsi", "/proc/slabinfo", "/proc/softirqs",
     "/proc/swaps", "/proc/timer_list", "/proc/timer_stats", "/proc/version_signature", "/proc/vmallocinfo",
     "/proc/vmstat", "/proc/zoneinfo", "/sys/block", "/sys/bus", "/sys/class", "/sys/dev",
@@ -92,13 +92,19 @@ def _host_config(walls: Walls, place: Place) -> dict[str, Any]:
         **_namespaces(walls),
         **_limits(walls.caps),
         "ReadonlyRootfs": walls.read_only_root,
-        "Tmpfs": {"/tmp": _scratch(walls.caps)},  # noqa: S108 - the container's, made anew each time
+        "Tmpfs": _memory_folders(walls),
         "Mounts": [_workspace(walls, place), *map(_mount, _own(walls, place)), *map(_mount, walls.mounts)],
         "Init": True,
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no"},
         "LogConfig": {"Type": "json-file", "Config": {"max-size": "1m", "max-file": "1"}},
     }
+
+
+def _memory_folders(walls: Walls) -> dict[str, str]:
+    """`/tmp`, unless a control shows something of the host's there: the engine would cover it."""
+    shown = any(mount.target == "/tmp" for mount in walls.mounts)  # noqa: S108 - the container's, made anew each time
+    return {} if shown else {"/tmp": _scratch(walls.caps)}  # noqa: S108
 
 
 def _privileges(walls: Walls) -> dict[str, Any]:
@@ -160,8 +166,13 @@ def _ulimit(name: str, value: int) -> dict[str, Any]:
     return {"Name": name, "Soft": value, "Hard": value}
 
 
-def _scratch(caps: Caps) -> str:
-    return f"rw,exec,nosuid,nodev,nr_inodes={caps.workspace_inodes},size={caps.tmp_bytes},mode=1777"
+def _memory_folders(walls: Walls) -> dict[str, str]:
+    """The engine's own /dev/shm has a limit of bytes alone; one that is the host's is left as it is."""
+    caps, shared = walls.caps, f"rw,nosuid,nodev,nr_inodes={walls.caps.workspace_inodes},mode=1777"
+    folders = {"/tmp": f"{shared},exec,size={caps.tmp_bytes}"}  # noqa: S108 - the container's, made anew each time
+    if "ipc" not in walls.host_namespaces:
+        folders["/dev/shm"] = f"{shared},noexec,size={caps.shm_bytes}"  # noqa: S108 - likewise
+    return folders
 
 
 def _workspace(walls: Walls, place: Place) -> dict[str, Any]:
