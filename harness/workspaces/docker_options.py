@@ -16,8 +16,8 @@ __all__ = ["MASKED", "READ_ONLY", "WORKSPACE", "create_options", "exec_user"]
 WORKSPACE = "/workspace"
 
 MASKED = (
-    "/proc/acpi", "/proc/asound", "/proc/buddyinfo", "/proc/bus/pci", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats",
-    "/proc/driver", "/proc/interrupts", "/proc/iomem", "/proc/ioports", "/proc/kallsyms", "/proc/kcore",
+    "/proc/acpi", "/proc/asound", "/proc/buddyinfo", "/proc/bus/pci", "/proc/cmdline", "/proc/config.gz",
+    "/proc/diskstats", "/proc/driver", "/proc/interrupts", "/proc/iomem", "/proc/ioports", "/proc/kallsyms", "/proc/kcore",
     "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags",
     "/proc/latency_stats", "/proc/loadavg", "/proc/locks", "/proc/modules", "/proc/pagetypeinfo", "/proc/partitions",
     "/proc/pressure", "/proc/sched_debug", "/proc/schedstat", "/proc/scsi", "/proc/slabinfo", "/proc/softirqs",
@@ -102,9 +102,16 @@ def _host_config(walls: Walls, place: Place) -> dict[str, Any]:
 
 
 def _memory_folders(walls: Walls) -> dict[str, str]:
-    """`/tmp`, unless a control shows something of the host's there: the engine would cover it."""
-    shown = any(mount.target == "/tmp" for mount in walls.mounts)  # noqa: S108 - the container's, made anew each time
-    return {} if shown else {"/tmp": _scratch(walls.caps)}  # noqa: S108
+    """
+    Folders in memory, but where a control shows something of the host's: the engine would cover it. The engine's own
+    /dev/shm has a limit of bytes alone; with the host's inter-process communication it is the host's.
+    """
+    caps, shared = walls.caps, f"rw,nosuid,nodev,nr_inodes={walls.caps.workspace_inodes},mode=1777"
+    folders = {"/tmp": f"{shared},exec,size={caps.tmp_bytes}"}  # noqa: S108 - the container's, made anew each time
+    if "ipc" not in walls.host_namespaces:
+        folders["/dev/shm"] = f"{shared},noexec,size={caps.shm_bytes}"  # noqa: S108 - likewise
+    shown = {mount.target for mount in walls.mounts}
+    return {path: options for path, options in folders.items() if path not in shown}
 
 
 def _privileges(walls: Walls) -> dict[str, Any]:
