@@ -17,8 +17,8 @@ WORKSPACE = "/workspace"
 
 MASKED = (
     "/proc/acpi", "/proc/asound", "/proc/buddyinfo", "/proc/bus/pci", "/proc/cmdline", "/proc/config.gz",
-    "/proc/diskstats", "/proc/driver", "/proc/interrupts", "/proc/iomem", "/proc/ioports", "/proc/kallsyms", "/proc/kcore",
-    "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags",
+    "/proc/diskstats", "/proc/driver", "/proc/interrupts", "/proc/iomem", "/proc/ioports", "/proc/kallsyms",
+    "/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags",
     "/proc/latency_stats", "/proc/loadavg", "/proc/locks", "/proc/modules", "/proc/pagetypeinfo", "/proc/partitions",
     "/proc/pressure", "/proc/sched_debug", "/proc/schedstat", "/proc/scsi", "/proc/slabinfo", "/proc/softirqs",
     "/proc/swaps", "/proc/timer_list", "/proc/timer_stats", "/proc/version_signature", "/proc/vmallocinfo",
@@ -171,15 +171,6 @@ def _limits(caps: Caps) -> dict[str, Any]:
 
 def _ulimit(name: str, value: int) -> dict[str, Any]:
     return {"Name": name, "Soft": value, "Hard": value}
-
-
-def _memory_folders(walls: Walls) -> dict[str, str]:
-    """The engine's own /dev/shm has a limit of bytes alone; one that is the host's is left as it is."""
-    caps, shared = walls.caps, f"rw,nosuid,nodev,nr_inodes={walls.caps.workspace_inodes},mode=1777"
-    folders = {"/tmp": f"{shared},exec,size={caps.tmp_bytes}"}  # noqa: S108 - the container's, made anew each time
-    if "ipc" not in walls.host_namespaces:
-        folders["/dev/shm"] = f"{shared},noexec,size={caps.shm_bytes}"  # noqa: S108 - likewise
-    return folders
 
 
 def _workspace(walls: Walls, place: Place) -> dict[str, Any]:
