@@ -7,7 +7,7 @@ Whatever fails here on our side makes the try VOID; nothing that fails here make
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,23 @@ from typing import Any
 import anyio
 import structlog
 
+from cells.box import box_load
 from cells.house import House
+from cells.room import enter, leave
 from cells.sitting import sit_to_the_end
-from fences.running import check_running
+from fences.cell_gate import CellGate
 from harness.boundary import MeteredModel, WatchedCheck, WatchedHelper, WatchedWorkspace
 from harness.canonical import digest_bytes
-from harness.errors import Blamed, RefereeError, unwrapped
+from harness.errors import Blamed, FenceError, RefereeError, unwrapped
 from harness.meter import Meter
 from harness.outcome import CellOutcome
 from harness.ports import PublicCheck, Workspace
 from harness.seats.desk import Desk
 from harness.seeds import SeedBook
 from harness.transcript import Transcript
-from harness.tree import Exhibit, TreeCaps
+from harness.tree import Exhibit
 from harness.values import CellKey, Declared, End, Halt, Verdict, Void
-from harness.workspaces.exhibits import collect, lay
+from harness.workspaces.exhibits import lay
 from harness.workspaces.file_helper import open_helper
 
 __all__ = ["judge", "play", "transcript_path"]
@@ -57,6 +59,21 @@ def transcript_path(folder: Path, cell: CellKey, attempt: int) -> Path:
 
 async def play(house: House, cell: CellKey, attempt: int) -> CellOutcome:
     """Play one try of `cell` to its outcome. Only a cancellation from outside comes through."""
+    house.playing.add(str(cell))
+    try:
+        before = await _load(house)
+        outcome = await _played(house, cell, attempt)
+        return replace(outcome, room={**outcome.room, "load": {"start": before, "end": await _load(house)}})
+    finally:
+        house.playing.discard(str(cell))
+
+
+async def _load(house: House) -> dict[str, Any]:
+    return (await anyio.to_thread.run_sync(box_load, len(house.playing))).to_json()
+
+
+async def _played(house: House, cell: CellKey, attempt: int) -> CellOutcome:
+    """One try, from a fresh meter to its outcome."""
     meter = house.meter(cell)
     path = transcript_path(house.folder, cell, attempt)
     tried = _Try(end=Void(cause="harness", detail="the try did not get as far as its seat"))
@@ -91,17 +108,18 @@ async def play(house: House, cell: CellKey, attempt: int) -> CellOutcome:
 
 async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Transcript, tried: _Try) -> None:
     """The seat, from an empty workspace to an exhibit; the workspace is gone when this returns."""
-    parts = house.parts
+    parts, gate = house.parts, house.gate
+    assert gate is not None  # cells are played once the fence was qualified
     task = parts.tasks[f"{cell.benchmark}/{cell.task}"]
     model = MeteredModel(house.models[cell.model], meter, transcript, served=house.identities[cell.model].served)
     async with house.seat_room() as workspace:
-        check_running(parts.policy, parts.fence.walls, await workspace.facts())
         async with (
             open_helper(workspace, event=partial(_tell_of_helper, transcript)) as helper,
             parts.referee.public_check(task.open, task.sealed, house.referee_room) as check,
         ):
             await helper.start()
             await lay(helper, task.open.environment)
+            await enter(gate, workspace, task.open.environment, tried.room)
             desk = Desk(
                 cell=str(cell),
                 task=task.open,
@@ -111,6 +129,7 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
                 decoding=parts.decoding,
                 workspace=WatchedWorkspace(workspace, meter),
                 rules=parts.fence.rules,
+                gateway=parts.fence.gateway,
                 seeds=SeedBook(parts.experiment.seat.seed_namespace, str(cell)),
                 transcript=transcript,
                 helper=WatchedHelper(helper, meter),
@@ -118,8 +137,19 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
             )
             tried.end = await sit_to_the_end(parts.seat, desk, meter, clock=house.clock)
         tried.served, tried.findings = tuple(sorted(model.served)), model.findings()
-        if isinstance(tried.end, (Declared, Halt)):
-            await _take_exhibit(workspace, tried)
+        await _leave(gate, workspace, tried)
+
+
+async def _leave(gate: CellGate, workspace: Workspace, tried: _Try) -> None:
+    """The end of the room. A seat that ended VOID keeps its cause, unless it is the fence that failed."""
+    try:
+        tried.exhibit = await leave(gate, workspace, tried.room, take=isinstance(tried.end, (Declared, Halt)))
+    except FenceError:
+        raise
+    except Blamed as error:
+        if not isinstance(tried.end, Void):
+            raise
+        tried.findings += (f"the end of the room: {error.cause}: {error}",)
 
 
 def _tell_of_helper(transcript: Transcript, cause: str, said: str) -> None:
@@ -128,13 +158,6 @@ def _tell_of_helper(transcript: Transcript, cause: str, said: str) -> None:
 
 def _watched(check: PublicCheck | None, meter: Meter) -> PublicCheck | None:
     return None if check is None else WatchedCheck(check, meter)
-
-
-async def _take_exhibit(workspace: Workspace, tried: _Try) -> None:
-    async with workspace.remains() as rest:
-        tried.exhibit = await collect(rest, TreeCaps())
-    tried.room["dropped"] = [{"path": item.path, "why": item.why} for item in tried.exhibit.dropped[:100]]
-    tried.room["dropped_count"] = len(tried.exhibit.dropped)
 
 
 async def judge(house: House, cell: CellKey, exhibit: Exhibit, *, by_suite: str | None = None) -> Verdict:

@@ -1,16 +1,22 @@
-"""The gate of a run: the fence is qualified, the table recorded, and must hold before anything scored starts."""
+"""
+The gates of a run: the fence is qualified, the table recorded, and must hold before anything scored starts; then each
+cell has a gate of its own.
+"""
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
+
 from cells.house import House
 from cells.journal import Journal
+from fences.cell_gate import CellGate, open_cell_gate
 from fences.gate import refusal_text
 from fences.qualification import Qualification, Qualified, qualify
 from fences.rendering import check_requires
 from fences.rows import ProbeRow, row_line, rows_to_json
 from harness.errors import FenceError, GateRefused
 
-__all__ = ["pass_the_gate"]
+__all__ = ["gate_of_cells", "pass_the_gate"]
 
 
 async def pass_the_gate(house: House, journal: Journal) -> Qualification:
@@ -48,3 +54,17 @@ def _entry(found: Qualified) -> dict[str, object]:
         "taken_at": table.taken_at,
         "digest": table.digest,
     }
+
+
+def gate_of_cells(house: House, qualification: Qualification) -> AbstractAsyncContextManager[CellGate]:
+    """The gate of this session's cells, with what was pinned of the fence; decoys are up until the block is left."""
+    pins = house.registration.pins
+    names = ("policy", "walls", "tool rules", "gateway")
+    return open_cell_gate(
+        house.parts.backend,
+        house.parts.policy,
+        house.parts.experiment.workspace.image,
+        rows=qualification.rows,
+        pinned={**{name: pins[name] for name in names}, "image": pins["image"]["digest"]},
+        clock=house.clock,
+    )

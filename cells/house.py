@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cells.freeze import Frozen
 from cells.parts import Parts, model_spec, rate_table
+from fences.cell_gate import CellGate
 from harness.blobs import BlobStore
 from harness.clock import Clock
 from harness.experiment import Budget
@@ -25,7 +26,10 @@ __all__ = ["House", "bounds", "open_models"]
 
 @dataclass(frozen=True, kw_only=True)
 class House:
-    """What every cell of a run works with. `arm_ledgers` and `run_ledger` hold what the run has spent so far."""
+    """
+    What every cell of a run works with. `arm_ledgers` and `run_ledger` hold what the run has spent so far; `playing`
+    are the cells under way; `gate` is that of this session's cells, once the fence was qualified.
+    """
 
     registration: Registration
     parts: Parts
@@ -35,6 +39,8 @@ class House:
     models: dict[str, Model] = field(default_factory=dict)
     run_ledger: Ledger = field(default_factory=Ledger)
     arm_ledgers: dict[str, Ledger] = field(default_factory=dict)
+    playing: set[str] = field(default_factory=set)
+    gate: CellGate | None = None
 
     @classmethod
     def of(cls, frozen: Frozen, *, clock: Clock) -> House:

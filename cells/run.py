@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -15,7 +16,7 @@ import anyio
 
 from cells.controls import run_controls, withdrawn
 from cells.freeze import Frozen, reopen
-from cells.gatehouse import pass_the_gate
+from cells.gatehouse import gate_of_cells, pass_the_gate
 from cells.house import House, open_models
 from cells.journal import Journal, Watcher
 from cells.leak_gate import search_the_image
@@ -42,7 +43,8 @@ async def run(
     Play what is left of the run in `folder`. Harmless when nothing is left.
 
     `stop` ends it early and cleanly. Raises `DriftError` when a pin no longer holds, `BusyError` when another process
-    has the run, `GateRefused` when a fence or control does not hold; each is recorded, but for the first two.
+    has the run, `GateRefused` when a fence, also that of a single cell, does not hold; each is recorded, but for the
+    first two.
     """
     clock = clock or SystemClock()
     frozen = await reopen(folder, clock=clock)
@@ -57,6 +59,7 @@ async def run(
         try:
             how = await _until_stopped(house, journal, todo, stop)
         except GateRefused as refusal:
+            await close_open_tries(house, journal)
             await journal.add("session.closed", {"how": "refused", "gate": refusal.gate, "detail": refusal.detail})
             raise
         await close_open_tries(house, journal)
@@ -119,12 +122,12 @@ async def _play_session(house: House, journal: Journal, todo: Sequence[CellKey])
             "cells": len(todo),
         },
     )
-    await pass_the_gate(house, journal)
+    qualification = await pass_the_gate(house, journal)
     await search_the_image(house.parts, journal, run=house.registration.id)
     await run_controls(house, journal, sorted({f"{cell.benchmark}/{cell.task}" for cell in todo}))
     playable = await _withdraw(journal, todo)
-    async with open_models(house):
-        await play_all(house, journal, playable)
+    async with open_models(house), gate_of_cells(house, qualification) as gate:
+        await play_all(replace(house, gate=gate), journal, playable)
 
 
 async def _withdraw(journal: Journal, todo: Sequence[CellKey]) -> list[CellKey]:

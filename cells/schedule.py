@@ -11,6 +11,7 @@ import anyio
 from cells.cell import play
 from cells.house import House
 from cells.journal import Journal
+from harness.errors import FenceError, GateRefused
 from harness.outcome import CellOutcome, outcome_to_json
 from harness.values import CellKey, Void
 
@@ -52,7 +53,8 @@ async def play_all(house: House, journal: Journal, cells: Iterable[CellKey]) -> 
     each try is a line of the record, written as soon as it is known.
 
     A cell that stays VOID has no outcome: the next session tries it again. After `5 + 2 x concurrency` VOIDs in a row
-    of one cause the session stops, and says so.
+    of one cause the session stops, and says so. One VOID(fence) stops it at once: raises `GateRefused`, and whatever is
+    under way behind the same fence is cut off.
     """
     experiment = house.parts.experiment
     queue = _Queue(deque(cells))
@@ -62,6 +64,7 @@ async def play_all(house: House, journal: Journal, cells: Iterable[CellKey]) -> 
         while queue.cells and not streak.over:
             cell = queue.cells.popleft()
             outcome = await _play_once(house, journal, cell)
+            _refuse_a_broken_fence(outcome)
             streak.saw(outcome)
             queue.tries[cell] = queue.tries.get(cell, 0) + 1
             if not outcome.is_final and queue.tries[cell] <= experiment.retries.void:
@@ -75,6 +78,12 @@ async def play_all(house: House, journal: Journal, cells: Iterable[CellKey]) -> 
             f"stopped early: {streak.length} tries in a row were VOID({streak.cause}): {streak.detail}. "
             f"{len(queue.cells)} cells are left; put it right, then run again."
         )
+
+
+def _refuse_a_broken_fence(outcome: CellOutcome) -> None:
+    """No other cell is played behind a fence that one cell has seen open."""
+    if isinstance(outcome.end, Void) and outcome.end.cause == FenceError.cause:
+        raise GateRefused("cell", f"{outcome.cell} (try {outcome.attempt}): {outcome.end.detail}")
 
 
 async def _play_once(house: House, journal: Journal, cell: CellKey) -> CellOutcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import pytest
 from cells import run as run_module
 from cells.freeze import Frozen, freeze
 from cells.plan import Progress
+from fences.cell_gate import GateReading
 from harness import plugins
 from harness.clock import SystemClock
+from harness.errors import FenceError
 from harness.outcome import CellOutcome
 from harness.record import read_entries
 from tests.fake_workspace import FakeBackend, FakeWorkspace
@@ -104,6 +106,27 @@ class Quiet:
         self.notes.append(text)
 
 
+class OpenGate:
+    """A gate of cells that finds nothing: a fake has no walls. `refuses` has it say no, before the seat or after."""
+
+    def __init__(self, *, refuses: str = "", at: str = "") -> None:
+        self.refuses, self.at = refuses, at
+
+    async def before(self, _room: object, _task: object) -> GateReading:
+        """Nothing is looked at."""
+        return await self._look("before")
+
+    async def after(self, _room: object) -> GateReading:
+        """Nothing is looked at."""
+        return await self._look("after")
+
+    async def _look(self, at: str) -> GateReading:
+        await anyio.lowlevel.checkpoint()
+        if at == self.at:
+            raise FenceError(self.refuses)
+        return GateReading(findings={}, ms={"all": 0.0})
+
+
 @contextmanager
 def fakes(monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, **others: Any) -> Iterator[None]:
     """`docker` is the fake backend, the gates are open (a fake has no fence to probe and no image to search), `others` replace plugins, as `kind_name`."""
@@ -118,12 +141,13 @@ def fakes(monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, **others: Any) 
         await anyio.lowlevel.checkpoint()
 
     monkeypatch.setattr(plugins, "load", load)
+
     async def no_image(_parts: object, _journal: object, *, run: str) -> None:
         await anyio.lowlevel.checkpoint()
 
     monkeypatch.setattr(run_module, "pass_the_gate", open_gate)
+    monkeypatch.setattr(run_module, "gate_of_cells", lambda _house, _qualification: nullcontext(OpenGate()))
     monkeypatch.setattr(run_module, "search_the_image", no_image)
-    monkeypatch.setattr("cells.cell.check_running", lambda *_: None)
     yield
 
 
