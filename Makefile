@@ -26,7 +26,7 @@ fast: ## The tests that need no engine, sandbox, network or model
 live: ## The tests that need them; an engine is started, and ended again, if none answers
 	@sh .ci/gate.sh live
 
-bench: ## Measure start-up, the price of a trivial cell and memory against their limits
+bench: ## Measure start-up, the price of a trivial cell and of a file tool, and memory against their limits
 	@sh .ci/bench.sh
 
 clean: ## Remove .venv, caches and build/; runs/ and the state folder stay

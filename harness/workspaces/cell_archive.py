@@ -16,7 +16,7 @@ from harness.workspaces.cell_paths import (
     Walk,
     kind_of,
     open_file,
-    open_own_root,
+    open_root,
     read_fd,
     shown,
     why_text,
@@ -103,11 +103,12 @@ def archived(root: str, caps: Header) -> Iterator[tuple[Header, bytes]]:
     """
     Yields each file with its bytes, and at last a header with what was left out.
 
-    Nothing that is in the folder stops it: a root that can't be opened gives no file and says so.
+    Nothing that is in the folder stops it. What a seat has closed is closed to this too, which runs as the seat in a
+    room that can't be changed: a root that can't be opened gives no file and says so.
     """
     dropped = Dropped()
     try:
-        listing, root_fd = open_own_root(root), open_own_root(root)
+        listing, root_fd = open_root(root), open_root(root)
     except OSError as error:
         dropped.add(".", "the folder can't be read: " + why_text(error))
         yield {"ok": True, "dropped": dropped.listed()}, b""

@@ -211,7 +211,7 @@ class Files:
     def _skipped(self, path: str) -> Sequence[str]:
         """The denied folders below a folder, as paths below it."""
         full = _folder(posixpath.join(HOME, path))
-        return [posixpath.relpath(folder, full) for folder in self._denied if _inside(folder, full)]
+        return [_below(folder, full) for folder in self._denied if _inside(folder, full)]
 
     def _place(self, what: str, path: str, roots: tuple[str, ...]) -> tuple[str, str]:
         """The root that a path lies in, and the path below it. Raises `FileRefused` when it lies in none."""
@@ -226,7 +226,7 @@ class Files:
                 f"{what}: it is outside of {', '.join(roots) or 'every folder: none is open to this tool'}"
             )
         root = max(holding, key=len)
-        return root, posixpath.relpath(full, root)
+        return root, _below(full, root)
 
 
 def _folder(path: str) -> str:
@@ -238,6 +238,10 @@ def _folder(path: str) -> str:
 
 def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _below(path: str, folder: str) -> str:
+    return path.removeprefix(folder).lstrip("/") or "."
 
 
 def _whole(item: Mapping[str, Any], name: str) -> int:

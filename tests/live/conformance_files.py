@@ -91,7 +91,6 @@ if os.fork() == 0:
     while True:
         growing.write("more")
         growing.flush()
-os.chmod(".", 0)
 """
         caps = Caps(file_bytes=20 << 30, workspace_bytes=64 << 20, workspace_inodes=30_000)
         async with self.room(caps=caps) as room:
@@ -105,6 +104,16 @@ os.chmod(".", 0)
         assert {"link", "loop", "pipe", "sock", "bad\\xff", "sparse", "sixty", "dark", "closed"} <= names.keys()
         assert len(exhibit.tree) == TreeCaps().entries
         assert len(names) <= 1001
+
+    async def test_a_seat_that_closes_its_workspace_voids_nothing(self) -> None:
+        """A root that its owner made unreadable is opened again, or is an empty exhibit that says so."""
+        async with self.room() as room:
+            assert (await room.exec(["sh", "-c", "echo x > a; chmod 0 /workspace"])).status == 0
+            async with room.remains() as rest:
+                exhibit = await collect(rest, TreeCaps())
+        said = [(item.path, item.why) for item in exhibit.dropped]
+        closed = [(".", "the folder can't be read: Permission denied")]
+        assert (list(exhibit.tree), said) in [(["a"], []), ([], closed)]
 
     async def test_a_file_tool_killed_midway_is_a_failed_call(self) -> None:
         """A far end that the seat kills gives an error of the tool, and the next call works."""
