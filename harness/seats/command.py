@@ -14,6 +14,7 @@ from harness.seats.bounded import shown_bytes
 from harness.seats.desk import Desk
 from harness.seats.placeholders import filled
 from harness.seats.showing import prompt, round_view
+from harness.tree import Tree
 from harness.values import Declared
 from harness.walls import GATEWAY_PORT, ExecResult
 
@@ -27,8 +28,10 @@ NO_KEY = "the-gateway-needs-no-key"
 
 _ADDRESS = f"http://127.0.0.1:{GATEWAY_PORT}"
 _WORD_BYTES = (128 << 10) - 1
-_LAY = 'umask 077 && mkdir -p -- "$1" && cat > "$2"'
-_LOOK = 'command -v -- "$1"'
+_LAY = 'mkdir -p -m 700 -- "$0" && tar -xf - -C "$0"'
+_TRY = f'command -v -- "$1" >/dev/null || exit 127; {_LAY}'
+_RUN = f'{_LAY} && exec "$@" </dev/null'
+_MISSING = 127
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,7 +128,7 @@ class _Sitting:
         }
 
     async def through(self) -> Declared:
-        """Lay the files, serve the gateway, run the program, end what it left running."""
+        """Try whether it can be started at all, serve the gateway, run the program, end what it left running."""
         seat, desk, folder = self._seat, self._desk, self._desk.workspace.gateway
         if folder is None:
             raise SeatError('the workspace has no gateway: a command seat needs [fence] network = "gateway"')
@@ -133,9 +136,8 @@ class _Sitting:
         if not wires:
             raise SeatError(f"the fence's gateway speaks {', '.join(desk.gateway.wires)}, and the seat {seat.wire!r}")
         text = prompt(desk, round_view(desk))
-        argv = self._argv(text)
-        await self._look_for_program()
-        await self._lay_all(text)
+        argv, home = self._argv(text), self._home(text)
+        await self._try(home)
         try:
             async with serve_gateway(
                 folder,
@@ -146,7 +148,7 @@ class _Sitting:
                 name=seat.model_name,
                 event=desk.transcript.add,
             ) as gateway:
-                result = await self._run(argv, gateway)
+                result = await self._run(argv, home, gateway)
         except OSError as error:
             raise WorkspaceError(f"the gateway's socket can't be made in {folder}: {error}") from error
         return Declared(note=self._note(result))
@@ -162,25 +164,9 @@ class _Sitting:
                 )
         return argv
 
-    async def _look_for_program(self) -> None:
-        """A status 127 is said by anybody: whether the program is there is asked before it is started."""
-        program = self._seat.argv[0]
-        found = await self._desk.workspace.exec(["sh", "-c", _LOOK, "sh", program], output_bytes=4096)
-        if found.status != 0:
-            raise SeatError(
-                f"the image has no program {program!r} that can be run: name an image that has it, such as one that "
-                "`proctor image build --python-package NAME` makes"
-            )
-
-    async def _lay_all(self, text: str) -> None:
+    def _home(self, text: str) -> Tree:
+        """What is in the program's home when it starts; told to the transcript."""
         files = {name: filled(content, self._values) for name, content in self._seat.files.items()}
-        for name, content in {**files, self._seat.instruction_file: text}.items():
-            path = f"{HOME}/{name}"
-            command = ["sh", "-c", _LAY, "sh", path.rpartition("/")[0], path]
-            laid = await self._desk.workspace.exec(command, stdin=content.encode(), output_bytes=4096)
-            if laid.status != 0:
-                why = laid.stderr.decode("utf-8", "replace").strip() or f"status {laid.status}"
-                raise SeatError(f"{path} can't be laid in the workspace: {why}")
         self._desk.transcript.add(
             "laid",
             prompt=text,
@@ -188,6 +174,25 @@ class _Sitting:
             instruction_file=self._values["instruction_file"],
             files={f"{HOME}/{name}": digest_bytes(content.encode()) for name, content in files.items()},
         )
+        return Tree.of({**files, self._seat.instruction_file: text})
+
+    async def _try(self, home: Tree) -> None:
+        """
+        Look for the program and lay its home once, since any status of the program's own run may be its own: what is
+        missing in the image, or does not fit, must be known before.
+        """
+        program = self._seat.argv[0]
+        tried = await self._desk.workspace.exec(
+            ["sh", "-c", _TRY, HOME, program], stdin=home.to_tar(), output_bytes=4096
+        )
+        if tried.status == _MISSING:
+            raise SeatError(
+                f"the image has no program {program!r} that can be run: name an image that has it, such as one that "
+                "`proctor image build --python-package NAME` makes"
+            )
+        if tried.status != 0:
+            why = tried.stderr.decode("utf-8", "replace").strip() or f"status {tried.status}"
+            raise SeatError(f"the program's files can't be laid in {HOME}: {why}")
 
     def _environment(self) -> dict[str, str]:
         ends = WIRES[self._seat.wire]
@@ -196,13 +201,20 @@ class _Sitting:
         chosen = {name: filled(value, self._values) for name, value in self._seat.environment.items()}
         return {"HOME": HOME, "PYTHONDONTWRITEBYTECODE": "1", **address, **keys, **chosen}
 
-    async def _run(self, argv: Sequence[str], gateway: Gateway) -> ExecResult:
-        """Run it and end what it left running. Its event is written however it ends, by a limit's cancellation too."""
+    async def _run(self, argv: Sequence[str], home: Tree, gateway: Gateway) -> ExecResult:
+        """
+        Lay its home (a workspace's /tmp may be new for each program), run it, end what it left running. Its event is
+        written however it ends, by a limit's cancellation too.
+        """
         result: ExecResult | None = None
         left: int | None = None
         try:
             result = await self._desk.workspace.exec(
-                argv, timeout_s=self._seat.timeout_s, output_bytes=self._seat.output_bytes, env=self._environment()
+                ["sh", "-c", _RUN, HOME, *argv],
+                stdin=home.to_tar(),
+                timeout_s=self._seat.timeout_s,
+                output_bytes=self._seat.output_bytes,
+                env=self._environment(),
             )
             left = await self._desk.workspace.sweep()
         finally:

@@ -71,6 +71,9 @@ def files(value: object, *, taken: str) -> Mapping[str, str]:
             other = "the instruction's file" if path == taken else "there twice"
             raise PluginError(f"{_WHERE}: files has {path!r}, which is {other}")
         made[path] = text
+    for path in (*made, taken):
+        if above := next((other for other in (*made, taken) if path.startswith(f"{other}/")), None):
+            raise PluginError(f"{_WHERE}: files has {path!r} below {above!r}, which is a file")
     return made
 
 

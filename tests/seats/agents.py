@@ -1,10 +1,13 @@
-"""Agent programs for tests of the seat `command`: a client of the gateway's socket, and what a workspace's shell does."""
+"""An agent program for tests of the seat `command`: a client of the gateway's socket, and the shell that starts it."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import tarfile
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from harness.values import Usage
 from harness.walls import ExecResult
 from tests.fake_workspace import Call, ran
 
-__all__ = ["Agent", "Shell", "ask", "counted"]
+__all__ = ["Agent", "ask", "counted"]
 
 
 def counted(text: str, *, prompt: int = 10, answer: int = 5) -> Completion:
@@ -44,36 +47,37 @@ async def ask(
     )
 
 
-class Shell:
-    """Stands for `sh` in a workspace: finds the programs it is told of, and keeps what is laid."""
-
-    def __init__(self, *programs: str, lay_status: int = 0) -> None:
-        self.programs = programs
-        self.lay_status = lay_status
-        self.laid: dict[str, str] = {}
-
-    def __call__(self, call: Call) -> ExecResult:
-        """What the shell does with the script that it is given."""
-        script = call.argv[2]
-        if script.startswith("command -v"):
-            return ran(status=0 if call.argv[4] in self.programs else 127)
-        assert script.endswith('cat > "$2"')
-        assert call.argv[5].startswith(f"{call.argv[4]}/")
-        self.laid[call.argv[5]] = call.stdin.decode()
-        return ran(status=self.lay_status, stderr=b"no space left" if self.lay_status else b"")
-
-
 class Agent:
-    """An agent program: a coroutine that is given the gateway's folder and the call, and says how it ended."""
+    """
+    An agent program and the shell that starts it: finds the program `agent`, keeps what is laid in its home, and runs
+    `act`, which is given the gateway's folder and the call, and says how the program ended.
+    """
 
     def __init__(self, folder: Path, act: Callable[[Path, Call], Awaitable[ExecResult]]) -> None:
         self.folder = folder
         self.act = act
+        self.lay_status = 0
+        self.laid: dict[str, str] = {}
+        self.calls: list[Call] = []
         self.ended = False
 
     async def __call__(self, call: Call) -> ExecResult:
-        """Run it; `ended` says afterwards that nothing of it goes on."""
+        """What `sh` does with the script that it is given; `ended` says then that nothing of the program goes on."""
+        script, home, *words = call.argv[2:]
+        if script.startswith("command -v") and words != ["agent"]:
+            return ran(status=127)
+        assert 'tar -xf - -C "$0"' in script
+        if self.lay_status:
+            return ran(status=self.lay_status, stderr=b"no space left\n")
+        with tarfile.open(fileobj=io.BytesIO(call.stdin)) as tar:
+            self.laid = {
+                f"{home}/{member.name}": tar.extractfile(member).read().decode() for member in tar if member.isfile()
+            }
+        if script.startswith("command -v"):
+            return ran()
+        assert script.endswith('&& exec "$@" </dev/null')
+        self.calls.append(replace(call, argv=tuple(words), stdin=b""))
         try:
-            return await self.act(self.folder, call)
+            return await self.act(self.folder, self.calls[-1])
         finally:
             self.ended = True

@@ -39,6 +39,8 @@ GOOD: dict[str, Any] = {"argv": ["agent"]}
         ({"files": {"../a": "x"}}, "files: "),
         ({"files": {"instruction.md": "x"}}, "files has 'instruction.md', which is the instruction's file"),
         ({"files": {"a": "x", "./a": "y"}}, "files has 'a', which is there twice"),
+        ({"files": {"instruction.md/a": "x"}}, "files has 'instruction.md/a' below 'instruction.md', which is a file"),
+        ({"files": {"a/b": "x", "a": "y"}}, "files has 'a/b' below 'a', which is a file"),
         ({"files": {"a": "x" * ((1 << 20) + 1)}}, "files.a has 1048577 bytes: expected 1048576 at most"),
         ({"files": {"a": "{seat.instruction}"}}, "unknown placeholder 'instruction'"),
         ({"environment": {"A B": "x"}}, "environment has 'A B': expected a variable's name"),

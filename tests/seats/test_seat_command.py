@@ -19,7 +19,7 @@ from harness.seats.command import HOME, NO_KEY, CommandSeat
 from harness.values import Declared, End, FailedBoot, Halt, Void
 from harness.walls import ExecResult, GatewayRules
 from tests.fake_workspace import Call, ran
-from tests.seats.agents import Agent, Shell, ask, counted
+from tests.seats.agents import Agent, ask, counted
 from tests.seats.desks import Bench, FakeModel, task
 
 pytestmark = pytest.mark.anyio
@@ -33,16 +33,15 @@ class Stand:
     def __init__(self, bench: Callable[..., Bench], tmp_path: Path, act: Act, *answers: Any, **changes: Any) -> None:
         self.folder = tmp_path / "gateway"
         self.folder.mkdir()
-        self.shell = Shell("agent")
         self.agent = Agent(self.folder, act)
         self.model = FakeModel(*(answers or (counted("hello"),)))
-        self.bench = bench(self.model, programs={"sh": self.shell, "agent": self.agent}, **changes)
+        self.bench = bench(self.model, programs={"sh": self.agent}, **changes)
         self.bench.room.gateway = self.folder
 
     @property
     def call(self) -> Call:
         """The one call of the agent's program."""
-        (call,) = [call for call in self.bench.room.calls if call.argv[0] == "agent"]
+        (call,) = self.agent.calls
         return call
 
     @property
@@ -115,7 +114,7 @@ async def test_what_the_program_is_given(bench, tmp_path) -> None:
         "OPENAI_BASE_URL": "http://127.0.0.1:8081/v1", "OPENAI_API_BASE": "http://127.0.0.1:8081/v1",
         "OPENAI_API_KEY": NO_KEY, "LLM_API_KEY": NO_KEY,
     }  # fmt: skip
-    assert stand.shell.laid == {
+    assert stand.agent.laid == {
         f"{HOME}/c.yaml": "base: http://127.0.0.1:8081/v1\nt: '{{task}} /tmp/home'\n",
         f"{HOME}/in/task.md": "Add.",
     }
@@ -132,7 +131,7 @@ async def test_a_placeholder_in_the_prompt_is_text(bench, tmp_path) -> None:
     """What the task says is never filled in: a prompt that speaks of placeholders stays as it is."""
     stand = Stand(bench, tmp_path, idle, task=task(instruction="Say {seat.model} {seat.nothing}"))
     await stand.sit(argv=["agent", "{seat.instruction}"])
-    assert stand.call.argv[1] == stand.shell.laid[f"{HOME}/instruction.md"] == "Say {seat.model} {seat.nothing}"
+    assert stand.call.argv[1] == stand.agent.laid[f"{HOME}/instruction.md"] == "Say {seat.model} {seat.nothing}"
 
 
 @pytest.mark.parametrize("text", ["x" * (128 << 10), "a\0b"])
@@ -254,7 +253,7 @@ async def test_a_missing_program_is_nobodys_behaviour(bench, tmp_path) -> None:
     end, _ = await stand.play(argv=["other"])
     assert isinstance(end, Void)
     assert (end.cause, "no program 'other'" in end.detail, "--python-package" in end.detail) == ("seat", True, True)
-    assert stand.shell.laid == {}
+    assert stand.agent.laid == {}
 
 
 async def test_an_unknown_ending_is_void(bench, tmp_path) -> None:
@@ -273,10 +272,10 @@ async def test_an_unknown_ending_is_void(bench, tmp_path) -> None:
 async def test_a_workspace_that_takes_no_files_is_void(bench, tmp_path) -> None:
     """Where the prompt can't be laid the program isn't run."""
     stand = Stand(bench, tmp_path, idle)
-    stand.shell.lay_status = 1
-    with pytest.raises(SeatError, match=r"/tmp/home/instruction.md can't be laid in the workspace: no space left"):
+    stand.agent.lay_status = 1
+    with pytest.raises(SeatError, match=r"the program's files can't be laid in /tmp/home: no space left"):
         await stand.sit()
-    assert [call.argv[0] for call in stand.bench.room.calls] == ["sh", "sh"]
+    assert stand.agent.calls == []
 
 
 async def test_a_fence_without_a_gateway_is_void(bench, tmp_path) -> None:
