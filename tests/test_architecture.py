@@ -30,7 +30,6 @@ SPECIAL_LINES = {"harness/ports.py": 140}
 MOST_FUNCTION_LINES = 60
 LONG_FUNCTIONS = {
     "cells/readings.py:score": 46,
-    "harness/workspaces/bubblewrap_room.py:exec": 58,
 }
 """Functions over 40 lines. None may grow, and none may be added without a word here on why."""
 

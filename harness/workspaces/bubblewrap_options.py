@@ -31,10 +31,10 @@ HOME = "/workspace"
 
 # Files of /proc that tell of the host and that a program has no need of. A masked one opens and has no bytes.
 MASKED = (
-    "buddyinfo", "cmdline", "config.gz", "crypto", "devices", "diskstats", "interrupts", "iomem", "ioports",
-    "kallsyms", "kcore", "key-users", "keys", "latency_stats", "loadavg", "modules", "pagetypeinfo", "partitions",
-    "sched_debug", "schedstat", "slabinfo", "softirqs", "swaps", "sysrq-trigger", "timer_list", "vmallocinfo",
-    "vmstat", "zoneinfo",
+    "buddyinfo", "bus/pci/devices", "cmdline", "config.gz", "crypto", "devices", "diskstats", "interrupts", "iomem",
+    "ioports", "kallsyms", "kcore", "key-users", "keys", "latency_stats", "loadavg", "modules", "pagetypeinfo",
+    "partitions", "sched_debug", "schedstat", "slabinfo", "softirqs", "swaps", "sysrq-trigger", "timer_list",
+    "vmallocinfo", "vmstat", "zoneinfo",
 )  # fmt: skip
 
 _MADE = frozenset({"/workspace", "/tmp", "/dev", "/proc", "/run"})  # noqa: S108  # mount points in the workspace

@@ -36,12 +36,10 @@ from harness.workspaces.bubblewrap_run import (
     UnstartableError,
     spawn,
 )
-from harness.workspaces.bubblewrap_streams import Kept, Program, after_mark, feed
+from harness.workspaces.bubblewrap_streams import Kept, Program, Run
 from harness.workspaces.namespaces import members
 
 __all__ = ["BubblewrapRemains", "BubblewrapWorkspace", "Premises"]
-
-DRAIN_DEADLINE_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,45 +99,19 @@ class BubblewrapWorkspace:
         began = self._clock.monotonic()
         limit = min(timeout_s, self._life_left())
         token = fresh_token(8)
-        mark = marker(token)
         try:
             execution = self._spawn(argv, token, cwd, env)
         except UnstartableError as error:
             said = f"{error}\n".encode("utf-8", "backslashreplace")
             return ExecResult(stdout=b"", stderr=said, status=126, seconds=self._clock.monotonic() - began)
-        out, err = Kept(output_bytes), Kept(output_bytes + len(mark) + 4096)
-        timed_out = False
+        run = Run(execution, marker(token), output_bytes)
         try:
             await self._begin(execution)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(out.fill, execution.stdout)
-                tasks.start_soon(err.fill, execution.stderr)
-                tasks.start_soon(feed, execution.stdin, stdin)
-                try:
-                    with anyio.move_on_after(limit) as scope:
-                        await execution.wait()
-                    timed_out = scope.cancelled_caught
-                finally:
-                    await execution.finish()
-                tasks.cancel_scope.deadline = anyio.current_time() + DRAIN_DEADLINE_S
+            await run.to_end(stdin, limit)
         finally:
             await self._end(execution)
-        self._counts["timed_out"] += timed_out
-        stderr, started = after_mark(bytes(err.data), mark)
-        if not (started or timed_out or execution.cut_short):
-            raise WorkspaceError(
-                f"the sandbox could not be set up: {stderr.decode('utf-8', 'replace').strip()[:500]!r}. "
-                "Does `bwrap --unshare-all --ro-bind / / --proc /proc true` work on this machine?"
-            )
-        return ExecResult(
-            stdout=bytes(out.data),
-            stderr=stderr[:output_bytes],
-            status=None if timed_out or not started else execution.exit_code,
-            seconds=self._clock.monotonic() - began,
-            timed_out=timed_out,
-            stdout_cut=out.cut,
-            stderr_cut=err.cut or len(stderr) > output_bytes,
-        )
+        self._counts["timed_out"] += run.timed_out
+        return run.result(self._clock.monotonic() - began)
 
     @asynccontextmanager
     async def stream(self, argv: Sequence[str], *, cwd: str = "/workspace") -> AsyncIterator[ByteStream]:

@@ -195,6 +195,8 @@ class Execution:
         self._process.wait()
         if self._kind == "mnt" and self._namespace is not None:
             await _sweep(self._namespace)
+        # Whoever waits for what bwrap says next hears the end of it before the pipe is closed.
+        await self.wait()
 
     def _nameless(self) -> bool:
         return self._inner is None and not self.ended

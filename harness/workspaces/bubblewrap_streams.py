@@ -1,4 +1,4 @@
-"""What comes out of an execution and what goes in: kept up to a limit, or as a stream that stays open."""
+"""What goes into an execution and what comes out: up to a limit and to its end, or as a stream that stays open."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from contextlib import suppress
 import anyio
 from anyio.abc import ByteStream
 
+from harness.errors import WorkspaceError
+from harness.walls import ExecResult
 from harness.workspaces.bubblewrap_run import Execution
 from harness.workspaces.pipes import Pipe
 
-__all__ = ["Kept", "Program", "after_mark", "feed"]
+__all__ = ["Kept", "Program", "Run"]
+
+_BWRAP_SAYS = 4096
+_DRAIN_DEADLINE_S = 5.0
 
 
 class Kept:
@@ -27,6 +32,51 @@ class Kept:
             room = self._limit - len(self.data)
             self.data += part[:room]
             self.cut = self.cut or len(part) > room
+
+
+class Run:
+    """A program from its beginning to its end: fed its input, its outputs kept up to `output_bytes` each."""
+
+    def __init__(self, execution: Execution, mark: bytes, output_bytes: int) -> None:
+        self.timed_out = False
+        self._execution = execution
+        self._mark = mark
+        self._limit = output_bytes
+        self._out = Kept(output_bytes)
+        self._err = Kept(output_bytes + len(mark) + _BWRAP_SAYS)
+
+    async def to_end(self, stdin: bytes, limit_s: float) -> None:
+        """Until it ends or `limit_s` seconds are over, and until nothing that it started is alive."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._out.fill, self._execution.stdout)
+            tasks.start_soon(self._err.fill, self._execution.stderr)
+            tasks.start_soon(_feed, self._execution.stdin, stdin)
+            try:
+                with anyio.move_on_after(limit_s) as scope:
+                    await self._execution.wait()
+                self.timed_out = scope.cancelled_caught
+            finally:
+                await self._execution.finish()
+            tasks.cancel_scope.deadline = anyio.current_time() + _DRAIN_DEADLINE_S
+
+    def result(self, seconds: float) -> ExecResult:
+        """What it did. Raises `WorkspaceError` when the launcher did not get as far as starting it."""
+        before, started, after = bytes(self._err.data).partition(self._mark)
+        if not (started or self.timed_out or self._execution.cut_short):
+            raise WorkspaceError(
+                f"the sandbox could not be set up: {before.decode('utf-8', 'replace').strip()[:500]!r}. "
+                "Does `bwrap --unshare-all --ro-bind / / --proc /proc true` work on this machine?"
+            )
+        known = started and not self.timed_out
+        return ExecResult(
+            stdout=bytes(self._out.data),
+            stderr=after[: self._limit],
+            status=self._execution.exit_code if known else None,
+            seconds=seconds,
+            timed_out=self.timed_out,
+            stdout_cut=self._out.cut,
+            stderr_cut=self._err.cut or len(after) > self._limit,
+        )
 
 
 class Program(ByteStream):
@@ -58,14 +108,8 @@ class Program(ByteStream):
         await self._execution.finish()
 
 
-async def feed(pipe: Pipe, data: bytes) -> None:
+async def _feed(pipe: Pipe, data: bytes) -> None:
     """Write `data`, as far as it is read, and close."""
     with suppress(BrokenPipeError):
         await pipe.write(data)
     pipe.close()
-
-
-def after_mark(stderr: bytes, mark: bytes) -> tuple[bytes, bool]:
-    """What stands after the launcher's mark, and whether the mark is there."""
-    before, found, after = stderr.partition(mark)
-    return (after, True) if found else (before, False)

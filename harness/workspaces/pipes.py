@@ -13,7 +13,7 @@ CHUNK = 1 << 16
 
 
 class Pipe:
-    """Our end of a pipe, without blocking. `read` gives b"" at the end of it."""
+    """Our end of a pipe, without blocking. `read` gives b"" at the end of it, and once it is closed."""
 
     def __init__(self, fd: int) -> None:
         os.set_blocking(fd, False)
@@ -21,11 +21,12 @@ class Pipe:
 
     async def read(self, size: int = CHUNK) -> bytes:
         """The next bytes, once there are some."""
-        while True:
+        while self._fd >= 0:
             try:
                 return os.read(self._fd, size)
             except BlockingIOError:
                 await anyio.wait_readable(self._fd)
+        return b""
 
     async def write(self, data: bytes) -> None:
         """All of `data`. Raises `BrokenPipeError` when nobody will read it."""
