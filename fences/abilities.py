@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from fences.classifier import weigh
+from fences.policy import MODEL_REACHED
 from fences.programs import run_program
 from fences.tool_talk import work_with_tools
 from harness.errors import ProctorError
@@ -84,9 +85,18 @@ async def _read_task(workspace: Workspace, rules: ToolRules) -> Attempt:
     return weigh(tries, canary=_TEXT)
 
 
+async def _reach_model(workspace: Workspace, rules: ToolRules) -> Attempt:
+    """A program asks through the workspace's own forwarder, and a scripted model behind the gateway answers."""
+    del rules
+    from fences.gateway_talk import ask_model
+
+    return await ask_model(workspace)
+
+
 _ABILITIES: Mapping[str, Callable[[Workspace, ToolRules], Awaitable[Attempt]]] = {
     "write-workspace": _write,
     "read-task": _read_task,
     "run-python3": _run,
     "tools": work_with_tools,
+    MODEL_REACHED: _reach_model,
 }

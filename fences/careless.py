@@ -12,6 +12,7 @@ import stat
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,16 +114,15 @@ async def read_everything(
 
 @dataclass(frozen=True, kw_only=True)
 class ByteProxy:
-    """The careless gateway: it hands on whatever comes, to whatever answers at `target`, and back."""
+    """The careless gateway: it hands on whatever comes, to whatever listens on this `port` of the host, and back."""
 
-    target: str
-    """The path of a Unix socket."""
+    port: int
 
     async def serve(self, client: SocketStream) -> None:
-        """Join one connection to the target until either side is through."""
+        """Join one connection to the other side until that is through."""
         async with client:
             try:
-                upstream = await anyio.connect_unix(self.target)
+                upstream = await anyio.connect_tcp("127.0.0.1", self.port)
             except OSError:
                 return
             async with upstream, anyio.create_task_group() as tasks:
@@ -135,6 +135,9 @@ async def _pump(source: ByteStream, sink: ByteStream) -> None:
     try:
         while True:
             await sink.send(await source.receive(_CHUNK))
+    except anyio.EndOfStream:
+        with suppress(*_GONE):
+            await sink.send_eof()
     except _GONE:
         return
 

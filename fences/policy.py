@@ -18,7 +18,7 @@ from harness.walls import SECRET_LIKE, Caps, GatewayRules
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
-__all__ = ["MUST_WORK", "PROBE_PREFIX", "SCRATCH", "SECRET_LIKE", "UNREACHING", "FencePolicy"]
+__all__ = ["MODEL_REACHED", "MUST_WORK", "PROBE_PREFIX", "SCRATCH", "SECRET_LIKE", "UNREACHING", "FencePolicy"]
 
 SCRATCH = "/tmp"  # noqa: S108 - a path inside the workspace, where each has a /tmp of its own
 """The only other place, beside the workspace's own folder, that the walls leave writable."""
@@ -27,7 +27,10 @@ PROBE_PREFIX = "probe:"
 """`requires = ["probe:NAME"]`: this probe must have been seen to succeed with the fence down."""
 
 MUST_WORK = ("write-workspace", "read-task", "run-python3", "tools")
-"""What a policy may list in `must_work`: a seat that can't work is another experiment."""
+"""What a policy lists in `must_work` unless it says otherwise: a seat that can't work is another experiment."""
+
+MODEL_REACHED = "model-reached"
+"""One more, for the network `gateway` alone, whose policies list it unless they say otherwise."""
 
 UNREACHING = frozenset({"submit"})
 """Tools that reach no file, process or address, so that nothing has to vouch for them."""
@@ -102,8 +105,9 @@ class FencePolicy:
                 raise ExperimentError("workspace.limits: " + unknown_name("key", key, caps))
         from pydantic import ValidationError
 
+        usual = {"must_work": (*MUST_WORK, MODEL_REACHED)} if fence.get("network") == "gateway" else {}
         try:
-            return _adapter().validate_python({**fence, "limits": dict(limits or {})})
+            return _adapter().validate_python({**usual, **fence, "limits": dict(limits or {})})
         except ValidationError as error:
             raise ExperimentError(_explain(error)) from None
 
@@ -194,8 +198,12 @@ def _check_names(policy: FencePolicy) -> None:
         if not _NAME.fullmatch(tool):
             raise ExperimentError(f"fence.tools holds {tool!r}: expected a tool's name in small letters")
     for name in policy.must_work:
-        if name not in MUST_WORK:
-            raise ExperimentError("fence.must_work: " + unknown_name("ability", name, MUST_WORK))
+        if name not in {*MUST_WORK, MODEL_REACHED}:
+            raise ExperimentError("fence.must_work: " + unknown_name("ability", name, [*MUST_WORK, MODEL_REACHED]))
+        if name == MODEL_REACHED and policy.network != "gateway":
+            raise ExperimentError(
+                f"fence.must_work holds {name!r}, and fence.network is {policy.network!r}: expected 'gateway'"
+            )
     for name in policy.requires:
         if not _NAME.fullmatch(name.removeprefix(PROBE_PREFIX)):
             raise ExperimentError(
