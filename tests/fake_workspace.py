@@ -38,7 +38,7 @@ from harness.workspaces import cell_helper
 from harness.workspaces.frames import helper_argv
 from harness.workspaces.remains import Rest
 
-__all__ = ["Call", "FakeBackend", "FakeWorkspace", "Program", "ran"]
+__all__ = ["Call", "FakeBackend", "FakeWorkspace", "FarEnd", "Program", "ran"]
 
 HOME = "/workspace"
 
@@ -97,7 +97,7 @@ class _Files:
         return len(list(iter(self)))
 
 
-class _FarEnd(ByteStream):
+class FarEnd(ByteStream):
     """The file tool's far end at work in this process, as a stream."""
 
     def __init__(self, room: FakeWorkspace) -> None:
@@ -108,16 +108,22 @@ class _FarEnd(ByteStream):
         self._over = False
 
     async def send(self, item: bytes) -> None:
+        """Some of a request; a whole one is answered."""
         if self._over:
             raise anyio.BrokenResourceError
         self._asked += item
         whole = 8 + sum(struct.unpack(">II", self._asked[:8])) if len(self._asked) >= 8 else 8
         if len(self._asked) >= whole:
             asked, self._asked = self._asked[:whole], self._asked[whole:]
-            self._said += await anyio.to_thread.run_sync(self._room._helper, asked)
-            self._news.set()
+            self.say(await anyio.to_thread.run_sync(self._room._helper, asked))
+
+    def say(self, data: bytes) -> None:
+        """What `receive` gives from now on."""
+        self._said += data
+        self._news.set()
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
+        """Some of the answers, once there are any."""
         while not self._said:
             if self._over:
                 raise anyio.EndOfStream
@@ -127,9 +133,11 @@ class _FarEnd(ByteStream):
         return data
 
     async def send_eof(self) -> None:
+        """No more requests."""
         await self.aclose()
 
     async def aclose(self) -> None:
+        """It is over."""
         self._over = True
         self._news.set()
 
@@ -156,7 +164,7 @@ class FakeWorkspace:
         self.calls: list[Call] = []
         self.kills = self.sweeps = 0
         self.left: int | None = 0
-        self.streams: list[_FarEnd] = []
+        self.streams: list[FarEnd] = []
         self.closed = False
         self._facts = dict(facts or {})
         self.folder = Path(tempfile.mkdtemp(prefix="fake-workspace-"))
@@ -202,7 +210,7 @@ class FakeWorkspace:
         """The file tool's far end for real. No other long-lived program is scripted: bring your own fake for one."""
         if self.closed or tuple(argv) != helper_argv():
             raise WorkspaceError(f"the fake workspace streams nothing: {list(argv)!r}")
-        far_end = _FarEnd(self)
+        far_end = FarEnd(self)
         self.streams.append(far_end)
         yield far_end
         await far_end.aclose()

@@ -157,7 +157,7 @@ class SeatTools:
             f"[stderr]\n{errors}" if errors else "",
             self._cut_note() if cut else "",
             f"[{ending}]",
-            f"[{left} left running, now ended: nothing runs on after a call]" if left else "",
+            f"[processes left running, which are ended now: {left}]" if left else "",
         ]
         known = result.status is not None and not result.timed_out
         text = "\n".join(part.rstrip("\n") for part in parts if part)
