@@ -1,28 +1,23 @@
-"""Probes of the file system's walls: what of the host, of the sealed half or of another cell can be read or written."""
+"""Probes of the file system's walls: what of the host, of the sealed half or of another cell can be read."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import anyio
-
-from fences.classifier import weigh
-from fences.programs import ProgramProbe, run_program
-from fences.weakenings import WRITABLE_ROOT, mounted
+from fences.bodies import MOUNTS, WALK
+from fences.programs import ProgramProbe
+from fences.weakenings import mounted
 from fences.witnesses import vouch
-from harness.clock import fresh_token
-from harness.ports import Workspace
-from harness.views import Attempt, Fence, Finding, Site
+from harness.views import Fence, Finding, Site
+from harness.walls import GATEWAY_FOLDER, GATEWAY_SOCKET
 
 __all__ = [
     "EngineSocketProbe",
     "HostFileProbe",
-    "HostWriteProbe",
-    "MountsProbe",
     "OtherCellProbe",
-    "RootWriteProbe",
+    "PathSocketsProbe",
     "SealedHalfProbe",
+    "SharedFolderProbe",
     "SymlinkProbe",
 ]
 
@@ -59,26 +54,28 @@ for what, root in (("path", ""), ("/proc/1/root", "/proc/1/root"), ("/proc/self/
 
 
 class SealedHalfProbe(_DecoyProbe):
-    """A decoy task's sealed tests and solution: by their path, and by a search of the whole file system for a name."""
+    """A decoy task's sealed tests and solution: by their path, and by a search for a name in all that is mounted."""
 
     name = "sealed-half"
     threat = "the seat reads the tests or the reference that judge it"
     places = ("sealed-file", "sealed-solution")
     canary = "sealed-file"
     shown = "sealed-path"
-    body = """
+    body = (
+        MOUNTS
+        + WALK
+        + """
 tests = args["sealed-file"].split(" ", 1)[1]
 attempt("tests", lambda: read(tests))
 attempt("solution", lambda: read(args["sealed-solution"].split(" ", 1)[1]))
 def search(name):
-    for folder, folders, names in os.walk("/"):
-        if folder == "/":
-            folders[:] = [item for item in folders if item not in ("proc", "sys")]
-        if name in names:
-            return read(os.path.join(folder, name))
+    for path, info in entries():
+        if os.path.basename(path) == name:
+            return read(path)
     return {"signature": "NOTHING"}
 attempt("search", lambda: search(os.path.basename(tests)))
 """
+    )
 
 
 class OtherCellProbe(_DecoyProbe):
@@ -98,6 +95,27 @@ for folder in ("/workspace", "/tmp", "/dev/shm", "/var/tmp"):
     attempt(folder, lambda: read(folder + "/" + name))
 attempt("shared folder", lambda: read(args["neighbour-file"].split(" ", 1)[1]))
 """
+
+
+class SharedFolderProbe(_DecoyProbe):
+    """
+    The folders that every program may write to. The control shows a folder of the host in the place of `/tmp`, as a
+    sandbox without one of its own does, in which another cell has left its file.
+    """
+
+    name = "shared-folder"
+    threat = "a temporary folder is the host's or another cell's, and carries messages in and out"
+    holds = frozenset({Finding.ABSENT})
+    places = ("neighbour-file", "neighbour-name")
+    canary = "neighbour-file"
+    body = """
+for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run", "/dev/mqueue"):
+    attempt(folder, lambda: read(folder + "/" + args["neighbour-name"]))
+"""
+
+    def weaken(self, fence: Fence, site: Site) -> Fence:
+        """A folder of the host as the temporary one."""
+        return mounted(fence, site.places["neighbour-path"], target="/tmp", read_only=False)  # noqa: S108 - in a workspace
 
 
 class EngineSocketProbe(_DecoyProbe):
@@ -128,6 +146,49 @@ for path in ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/contai
 """
 
 
+class PathSocketsProbe(_DecoyProbe):
+    """
+    Unix sockets at any path that a mount has brought in, each of which is called. Only the gateway's own is let be,
+    where the policy has one; one that is there and turns the seat down is not held.
+    """
+
+    name = "path-sockets"
+    threat = "a service of the host is mounted where no other probe looks for it"
+    holds = frozenset({Finding.ABSENT})
+    canary = "engine-socket"
+    places = ("engine-socket",)
+    shown = "engine-socket-path"
+    body = (
+        MOUNTS
+        + WALK
+        + """
+own = {(os.stat(folder).st_dev, folder) for folder in OWN_FOLDERS if os.path.isdir(folder)}
+def call(path):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(path)
+    return {"fact": "a socket took the call"}
+def scan():
+    found = 0
+    for path, info in entries():
+        seats_own = any(inside(path, folder) and info.st_dev == device for device, folder in own)
+        if stat.S_ISSOCK(info.st_mode) and not seats_own and path != args["gateway"]:
+            found += 1
+            attempt("socket " + path, lambda: call(path))
+            if found == 3:
+                break
+    return {"fact": "sockets are there"} if found else {"signature": "NOTHING"}
+attempt("scan", scan)
+"""
+    )
+
+    def arguments(self, fence: Fence, site: Site) -> dict[str, Any]:
+        """The gateway's own socket, where the policy has one."""
+        del site
+        own = f"{GATEWAY_FOLDER}/{GATEWAY_SOCKET}"
+        return {"gateway": own if fence.walls.network == "gateway" else None}
+
+
 class SymlinkProbe(_DecoyProbe):
     """Links from the seat's own folder to a file of the host: absolute, relative, through a folder, and magic ones."""
 
@@ -137,11 +198,9 @@ class SymlinkProbe(_DecoyProbe):
     canary = "host-file"
     shown = "host-file-path"
     body = """
-import shutil, tempfile
 path = args["host-file"].split(" ", 1)[1]
-home = tempfile.mkdtemp(dir="/workspace")
 def through(target, rest=""):
-    link = os.path.join(home, "link")
+    link = "/workspace/.link-" + os.urandom(8).hex()
     os.symlink(target, link)
     try:
         return read(link + rest)
@@ -151,112 +210,4 @@ attempt("absolute", lambda: through(path))
 attempt("relative", lambda: through("../" * 20 + path.lstrip("/")))
 attempt("folder", lambda: through(os.path.dirname(path), "/" + os.path.basename(path)))
 attempt("magic", lambda: through("/proc/self/root", path))
-shutil.rmtree(home)
 """
-
-
-class MountsProbe(ProgramProbe):
-    """
-    Every mount of the workspace against the list of those that it is made of: by its place, its kind of file system,
-    and whether it shows a whole one or a part of one. Anything else is something of the host's.
-    """
-
-    name = "mounts"
-    threat = "something of the host's is mounted in a place that no other probe knows to look at"
-    holds = frozenset({Finding.ABSENT})
-    body = """
-image = {"/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"}
-files = {"/etc/alternatives", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/etc/group",
-         "/sbin/docker-init", "/usr/sbin/docker-init"}
-nodes = {"/null", "/zero", "/full", "/random", "/urandom", "/tty", "/console", "/ptmx"}
-def inside(root):
-    return place == root or place.startswith(root + "/")
-def belongs():
-    if place == "/workspace":
-        return True
-    if place in ("/tmp", "/dev/shm"):
-        return kind == "tmpfs" and part == "/"
-    if place in image or place in files:
-        return read_only
-    if inside("/proc") or inside("/sys"):
-        if kind == "tmpfs" and part == "/" and place != "/sys/fs/cgroup":
-            return not os.listdir(place)  # an empty folder that covers what was there
-        return kind in ("proc", "sysfs", "cgroup", "cgroup2") or part == "/null" or place == "/sys/fs/cgroup"
-    if inside("/dev"):
-        return place in ("/dev", "/dev/pts", "/dev/mqueue") or part in nodes
-    return False
-with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
-    for line in lines:
-        left, _, right = line.partition(" - ")
-        part, place, options = left.split(" ")[3:6]
-        kind, read_only = right.split(" ")[0], "ro" in options.split(",")
-        if not belongs():
-            tries.append({"what": place, "fact": kind + (" read-only" if read_only else " writable")})
-if not tries:
-    tries.append({"what": "mounts", "signature": "NOTHING"})
-"""
-
-    def weaken(self, fence: Fence, site: Site) -> Fence:
-        """A folder of the host shown in the workspace."""
-        return mounted(fence, site.places["sealed-path"])
-
-
-class RootWriteProbe(ProgramProbe):
-    """Files made outside the seat's folders: in well-known places, and wherever a walk finds a folder to write in."""
-
-    name = "root-write"
-    threat = "the seat changes the programs that the file tool, the referee or the next seat will run"
-    holds = frozenset({Finding.DENIED})
-    body = """
-def make(folder):
-    path = os.path.join(folder, ".proctor-probe")
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    os.unlink(path)
-    return {"fact": "a file could be made"}
-fixed = ("/", "/etc", "/usr/bin", "/usr/local/bin", "/usr/lib", "/var", "/var/tmp", "/opt", "/srv", "/root", "/home")
-for folder in fixed:
-    attempt(folder, lambda: make(folder))
-for folder, folders, names in os.walk("/"):
-    if folder == "/":
-        folders[:] = [item for item in folders if item not in ("proc", "sys", "workspace", "tmp")]
-    if folder == "/dev":
-        folders[:] = [item for item in folders if item not in ("shm", "pts", "mqueue")]
-    if folder not in fixed and os.access(folder, os.W_OK):
-        attempt(folder, lambda: make(folder))
-    if sum("fact" in item for item in tries) > 3:
-        break
-"""
-
-    down = WRITABLE_ROOT
-
-
-class HostWriteProbe(ProgramProbe):
-    """A file written to a folder of the host. The evidence is the host's own: the nonce landed there or it did not."""
-
-    name = "host-write"
-    threat = "the seat writes to the host: a cron job, a shell's start file, another run's record"
-    places = ("outside-path",)
-    body = """
-def write():
-    with open(os.path.join(args["outside-path"], args["file"]), "w") as out:
-        out.write(args["nonce"])
-    return {"signature": "WROTE"}
-attempt("host folder", write)
-"""
-
-    def weaken(self, fence: Fence, site: Site) -> Fence:
-        """A folder of the host, writable."""
-        return mounted(fence, site.places["outside-path"], read_only=False)
-
-    async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
-        """Write, then look on the host's side."""
-        del fence
-        folder, name, nonce = site.places["outside-path"], f"landed-{fresh_token(4)}", fresh_token()
-        tries = await run_program(workspace, self.body, {"outside-path": folder, "file": name, "nonce": nonce})
-        landed = anyio.Path(folder) / name
-        if await landed.exists() and await landed.read_text("utf-8", "replace") == nonce:
-            await anyio.to_thread.run_sync(Path(landed).unlink)
-            return Attempt(finding=Finding.SERVED, evidence="host folder: the nonce landed on the host")
-        if isinstance(tries, str):
-            return Attempt(finding=Finding.INCONCLUSIVE, evidence=tries)
-        return weigh(tries, canary=None)

@@ -4,52 +4,33 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from fences.bodies import ASK, ROUTE
 from fences.classifier import ABSENT
 from fences.programs import ProgramProbe
-from fences.weakenings import UNCONFINED, NotMeasuredError, walls_changed
-from fences.witnesses import dns_query, vouch
+from fences.weakenings import ANY_CALL, NotMeasuredError, walls_changed, with_capability
+from fences.witnesses import vouch
 from harness.views import Fence, Finding, Site
 
 __all__ = [
     "AbstractSocketProbe",
     "AddressProbe",
     "DnsProbe",
+    "InterfacesProbe",
     "Ipv6Probe",
     "LoopbackProbe",
     "MetadataProbe",
     "RawSocketProbe",
+    "Route6Probe",
     "RouteProbe",
+    "SocketFamiliesProbe",
     "VsockProbe",
 ]
-
-_ASK = """
-def ask(place):
-    kind, host, port = place.split(" ")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM) as client:
-        client.settimeout(20)
-        client.connect((host, int(port)))
-        if kind == "udp":
-            client.send(bytes.fromhex("QUERY"))
-        return client.recv(4096) or {"signature": "EMPTY"}
-for name, place in args.items():
-    if place:
-        attempt(name, lambda: ask(place))
-""".replace("QUERY", dns_query().hex())
-
-_ROUTE = """
-def route(address, family):
-    with socket.socket(family, socket.SOCK_DGRAM) as client:
-        client.connect((address, 53))
-    return {"fact": "there is a route"}
-"""
-"""A datagram socket's `connect` asks the kernel for a route and sends nothing."""
 
 
 class _ListenerProbe(ProgramProbe):
     """A probe of real listeners of the host, which the host confirms while the attempt is made."""
 
-    body: ClassVar[str] = _ASK
+    body: ClassVar[str] = ASK
 
     async def witness(self, site: Site) -> str | None:
         """Each listener must answer the host with its canary."""
@@ -103,7 +84,7 @@ class RouteProbe(ProgramProbe):
     threat = "the workspace has a way out of its own network namespace"
     holds = frozenset({Finding.DENIED})
     body = (
-        _ROUTE
+        ROUTE
         + """
 for address in ("198.51.100.1", "203.0.113.1", "10.255.255.1", "172.31.255.1"):
     attempt(address, lambda: route(address, socket.AF_INET))
@@ -118,24 +99,70 @@ for address in ("198.51.100.1", "203.0.113.1", "10.255.255.1", "172.31.255.1"):
 
 
 class Ipv6Probe(_ListenerProbe):
-    """The host's IPv6 loopback, and a route to a documentation address: a wall for IPv4 alone is none."""
+    """TCP to a listener on the host's IPv6 loopback: a wall for IPv4 alone is none."""
 
     name = "ipv6"
     threat = "the network wall holds for IPv4 and not for IPv6"
     places = ("loopback6",)
     canary = "loopback6"
     absent = ABSENT | {"ECONNREFUSED"}
+
+    async def witness(self, site: Site) -> str | None:
+        """A host without IPv6 has nothing to vouch for, and nothing that could answer."""
+        return await super().witness(site) if "loopback6" in site.places else None
+
     body = (
-        _ASK
-        + _ROUTE
+        ASK
         + """
-attempt("2001:db8::1", lambda: route("2001:db8::1", socket.AF_INET6))
+if not args["loopback6"]:
+    tries.append({"what": "loopback6", "signature": "NOTHING"})
 """
     )
 
-    async def witness(self, site: Site) -> str | None:
-        """A host without IPv6 has nothing to vouch for: then the route alone is asked."""
-        return await super().witness(site) if "loopback6" in site.places else None
+
+class Route6Probe(ProgramProbe):
+    """Routes to IPv6 addresses: one reserved for documentation, a private one, and every neighbour on the link."""
+
+    name = "route6"
+    threat = "the workspace has a way out of its own network namespace by IPv6"
+    body = (
+        ROUTE
+        + """
+for address in ("2001:db8::1", "fd00:dead:beef::1", "2620:fe::fe"):
+    attempt(address, lambda: route(address, socket.AF_INET6))
+"""
+    )
+
+    def weaken(self, fence: Fence, site: Site) -> Fence:
+        """The host's own network; a host that has no route itself can't show one."""
+        if "route6" not in site.places:
+            raise NotMeasuredError("this host has no route to an IPv6 address, so it has none to show")
+        return walls_changed(fence, network="host")
+
+
+class InterfacesProbe(ProgramProbe):
+    """Network interfaces that are up: a sealed workspace has its own loopback, and nothing else."""
+
+    name = "interfaces"
+    threat = "the workspace has an interface that leads somewhere, whatever its routes say"
+    holds = frozenset({Finding.ABSENT})
+    body = """
+import fcntl
+def up(client, name):
+    answer = fcntl.ioctl(client, 0x8913, struct.pack("16s24x", name.encode()))  # SIOCGIFFLAGS
+    return struct.unpack("16xH", answer[:18])[0] & 1
+def look():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        others = sorted(name for _, name in socket.if_nameindex() if name != "lo" and up(client, name))
+    return {"fact": "up beside the loopback: " + " ".join(others)} if others else {"signature": "NOTHING"}
+attempt("interfaces", look)
+"""
+
+    def weaken(self, fence: Fence, site: Site) -> Fence:
+        """The host's own network; a host that has no address has no interface to show."""
+        if "address" not in site.places:
+            raise NotMeasuredError("this host has no address but loopback, so it has no interface to show")
+        return walls_changed(fence, network="host")
 
 
 class MetadataProbe(ProgramProbe):
@@ -145,7 +172,7 @@ class MetadataProbe(ProgramProbe):
     threat = "a cloud's metadata service hands its credentials to the seat"
     holds = frozenset({Finding.DENIED})
     body = (
-        _ROUTE
+        ROUTE
         + """
 attempt("169.254.169.254", lambda: route("169.254.169.254", socket.AF_INET))
 """
@@ -179,8 +206,7 @@ attempt("abstract", lambda: ask(args["abstract"].split(" ", 1)[1]))
 
 class VsockProbe(ProgramProbe):
     """
-    A socket to the hypervisor's side. A network namespace does not hold it: only a filter of system calls does, so the
-    control takes the filter down with the capabilities.
+    A socket to the hypervisor's side. A network namespace does not hold it: only a filter of system calls does.
     """
 
     name = "vsock"
@@ -192,7 +218,34 @@ def vsock():
 attempt("AF_VSOCK", vsock)
 """
 
-    down = UNCONFINED
+    down = ANY_CALL
+
+
+class SocketFamiliesProbe(ProgramProbe):
+    """
+    Families of sockets beside Unix and the internet's: each is code of the kernel's that no namespace closes, and that
+    breaches have been made with. The first that can be made is enough, so that no module is loaded for the others.
+    """
+
+    name = "socket-families"
+    threat = "a little used family of sockets talks to the kernel, or takes the seat out of its workspace"
+    body = """
+families = {
+    "netlink generic": (16, 3, 16), "netlink audit": (16, 3, 9), "netlink uevent": (16, 3, 15),
+    "netlink netfilter": (16, 3, 12), "AF_ALG": (38, 5, 0), "AF_KEY": (15, 3, 2), "AF_RDS": (21, 5, 0),
+    "AF_CAN": (29, 3, 1), "AF_TIPC": (30, 5, 0), "AF_BLUETOOTH": (31, 5, 0), "AF_RXRPC": (33, 2, 2),
+    "AF_NFC": (39, 5, 0), "AF_QIPCRTR": (42, 2, 0), "AF_SMC": (43, 1, 0), "AF_XDP": (44, 3, 0),
+}
+def make(name):
+    socket.socket(*families[name]).close()
+    return {"fact": "a socket could be made"}
+for name in families:
+    attempt(name, lambda: make(name))
+    if "fact" in tries[-1]:
+        break
+"""
+
+    down = ANY_CALL
 
 
 class RawSocketProbe(ProgramProbe):
@@ -210,4 +263,4 @@ attempt("ICMPv6", lambda: raw(socket.AF_INET6, socket.SOCK_RAW, 58))
 attempt("packet", lambda: raw(socket.AF_PACKET, socket.SOCK_RAW, 0x0300))
 """
 
-    down = UNCONFINED
+    down = with_capability("NET_RAW")

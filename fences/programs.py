@@ -58,9 +58,14 @@ def program(body: str) -> str:
     return PRELUDE + body + _REPORT
 
 
-async def run_program(workspace: Workspace, body: str, arguments: object) -> Sequence[Try] | str:
-    """The tries of a program run as the seat runs its own, or why nothing can be concluded from it."""
-    argv = ["python3", "-I", "-S", "-c", program(body), json.dumps(arguments)]
+async def run_program(
+    workspace: Workspace, body: str, arguments: object, *, launcher: Sequence[str] = ()
+) -> Sequence[Try] | str:
+    """
+    The tries of a program run as the seat runs its own, or why nothing can be concluded from it. A control may have it
+    started by a `launcher`, a command that gets the program's own as its last words.
+    """
+    argv = [*launcher, "python3", "-I", "-S", "-c", program(body), json.dumps(arguments)]
     return tries_of(await workspace.exec(argv, timeout_s=PATIENCE_S))
 
 
@@ -110,6 +115,11 @@ class ProgramProbe:
         del fence
         return {name: site.places.get(name) for name in self.places}
 
+    def launcher(self, fence: Fence, site: Site) -> Sequence[str]:
+        """The command by which a control has its program started; every other program is started as it is."""
+        del fence, site
+        return ()
+
     async def judge(self, tries: Sequence[Try] | str, arguments: Mapping[str, Any], site: Site) -> Attempt:
         """Have the host confirm the target, and weigh the report of a program that was told `arguments`."""
         del arguments  # a probe whose evidence is on the host's side looks for it by what the program was told
@@ -122,4 +132,5 @@ class ProgramProbe:
     async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
         """Run the program and judge what it reports."""
         arguments = self.arguments(fence, site)
-        return await self.judge(await run_program(workspace, self.body, arguments), arguments, site)
+        tries = await run_program(workspace, self.body, arguments, launcher=self.launcher(fence, site))
+        return await self.judge(tries, arguments, site)

@@ -11,15 +11,20 @@ from harness.views import Fence
 from harness.walls import Mount
 
 __all__ = [
+    "ANY_CALL",
     "HOST_PIDS",
+    "KEEPER_NOT_APART",
     "NEW_PRIVILEGES",
+    "ROOT",
     "UNCONFINED",
+    "UNMASKED",
     "WRITABLE_ROOT",
     "NotMeasuredError",
     "described",
     "mounted",
     "rules_changed",
     "walls_changed",
+    "with_capability",
 ]
 
 
@@ -34,6 +39,18 @@ NEW_PRIVILEGES: Mapping[str, Any] = MappingProxyType({"new_privileges": True})
 HOST_PIDS: Mapping[str, Any] = MappingProxyType({"host_namespaces": ("pid",)})
 """The host's own process tree."""
 
+ANY_CALL: Mapping[str, Any] = MappingProxyType({"system_calls": "any"})
+"""The filter of system calls alone."""
+
+KEEPER_NOT_APART: Mapping[str, Any] = MappingProxyType({"keeper_apart": False})
+"""The first process runs as the seat's own user."""
+
+ROOT: Mapping[str, Any] = MappingProxyType({"run_as_root": True})
+"""Programs run as root, with whatever else holds them."""
+
+UNMASKED: Mapping[str, Any] = MappingProxyType({"masked": False})
+"""All that /proc and /sys tell of the host."""
+
 WRITABLE_ROOT: Mapping[str, Any] = MappingProxyType({"read_only_root": False, "run_as_root": True})
 """Root on a root file system that can be written."""
 
@@ -44,6 +61,11 @@ class NotMeasuredError(Exception):
 
     The row then says "not measured": such a probe can't vouch, and a policy may require that it does.
     """
+
+
+def with_capability(name: str) -> Mapping[str, Any]:
+    """Root with one capability, and no filter in the way of what it is for."""
+    return MappingProxyType({"capabilities": (name,), "system_calls": "any", "run_as_root": True})
 
 
 def walls_changed(fence: Fence, **changes: Any) -> Fence:

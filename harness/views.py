@@ -68,12 +68,13 @@ class Attempt:
     evidence: str
 
 
-Guard: TypeAlias = Literal["archive-filter", "gateway-rules", "output-cap", "process-sweep"]
+Guard: TypeAlias = Literal["archive-filter", "clean-start", "gateway-rules", "output-cap", "process-sweep"]
 """
 What the harness itself holds against a seat, beside the walls. A positive control lifts one, and meets in its place
 what a careless harness would have:
 
 - `archive-filter`: what was left is archived in the workspace and unpacked on the host as it is;
+- `clean-start`: a program is started with a descriptor of the harness's still open, and on a terminal;
 - `gateway-rules`: the gateway is a plain byte proxy;
 - `output-cap`: a program's whole output is taken into memory;
 - `process-sweep`: only the program that was started is ended, and nothing that it started.

@@ -15,7 +15,6 @@ import anyio
 import pytest
 
 from fences.policy import FencePolicy
-from fences.probes_files import HostWriteProbe
 from fences.probes_process import HostEnvironmentProbe
 from fences.probes_tools import (
     EditToolProbe,
@@ -25,6 +24,7 @@ from fences.probes_tools import (
     SearchToolProbe,
     WriteToolProbe,
 )
+from fences.probes_writes import HostWriteProbe
 from fences.programs import ProgramProbe
 from fences.receipt import registered_probes
 from fences.rendering import render
@@ -167,7 +167,7 @@ async def test_a_write_is_what_the_host_sees():
 
         def write_silently(call):
             told = json.loads(call.argv[-1])
-            Path(told["outside-path"], told["file"]).write_text(told["nonce"])
+            Path(told["folder"], told["file"]).write_text(told["nonce"])
             return ran(status=137)
 
         room = FakeWorkspace(programs={"python3": write_silently})
