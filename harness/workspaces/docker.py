@@ -31,7 +31,7 @@ from harness.workspaces.docker_place import Place, fresh_place
 from harness.workspaces.docker_program import Container
 from harness.workspaces.docker_witness import Witness
 from harness.workspaces.docker_workspace import DockerWorkspace
-from harness.workspaces.images import SEATS, ImageStore
+from harness.workspaces.images import ImageStore
 
 __all__ = ["DockerBackend", "DockerWorkspace"]
 
@@ -90,18 +90,17 @@ class DockerBackend:
         """
         host = await self._engine_host((await self._image(walls.image)).id)
         host.check(walls, self._runtime)
+        taken: frozenset[str] = frozenset()
         async with AsyncExitStack() as stack:
-            for _ in SEATS:
-                place = fresh_place(
-                    run, first_uid=host.first_uid, first_gid=host.first_gid, shares_files=host.shares_files
-                )
+            while True:
+                place = fresh_place(run, host, taken=taken)
                 try:
                     container = await stack.enter_async_context(self._opened(walls, place))
-                except _SeatTaken:
+                except _SeatTaken as error:
+                    taken = error.seats
                     continue
                 yield DockerWorkspace(container, walls, place, clock=self._clock, opener=self._opened)
                 return
-        raise WorkspaceError(f"every one of the {len(SEATS)} users for seats is taken on this engine")
 
     async def reap(self) -> Sequence[str]:
         """Remove the containers, volumes and folders whose owner is dead, and return the workspaces' names."""
@@ -184,10 +183,11 @@ class DockerBackend:
         Raise `_SeatTaken` when another workspace of this engine has the same user. It is asked after the container was
         made: of two that are made at once at least one sees the other.
         """
-        wanted = {"label": f"{LABEL_SEAT}={place.seat}"}
-        found = await self._engine.call(lambda api: api.containers(all=True, filters=wanted))
-        if any(item["Labels"].get(LABEL_WORKSPACE) != place.labels[LABEL_WORKSPACE] for item in found):
-            raise _SeatTaken
+        found = await self._engine.call(lambda api: api.containers(all=True, filters={"label": LABEL_SEAT}))
+        mine = place.labels[LABEL_WORKSPACE]
+        taken = {item["Labels"][LABEL_SEAT] for item in found if item["Labels"].get(LABEL_WORKSPACE) != mine}
+        if place.seat in taken:
+            raise _SeatTaken(frozenset(taken))
 
     async def _end(self, place: Place, witness: Witness | None) -> None:
         try:
@@ -203,4 +203,8 @@ class DockerBackend:
 
 
 class _SeatTaken(Exception):  # noqa: N818 - no error: another user is tried
-    """Another workspace has this user."""
+    """Another workspace has this user; `seats` are all that are taken."""
+
+    def __init__(self, seats: frozenset[str]) -> None:
+        super().__init__()
+        self.seats = seats

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from harness.clock import fresh_token
+from harness.errors import WorkspaceError
 from harness.workspaces.docker_folder import folder_of
+from harness.workspaces.docker_host import EngineHost
 from harness.workspaces.docker_owner import labels
 from harness.workspaces.images import SEATS
 
@@ -42,19 +44,25 @@ PATTERN = Place(name="{name}", volume="{name}", seat="{seat}", uid="{seat-uid}",
 """The place that walls are rendered for before there is a workspace: what is filled in stands in braces."""
 
 
-def fresh_place(run: str, *, first_uid: int, first_gid: int, shares_files: bool) -> Place:
+def fresh_place(run: str, host: EngineHost, *, taken: Collection[str]) -> Place:
     """
-    A place with a new name and one of the seats' users, picked by chance. User and group 0 of its containers are
-    `first_uid` and `first_gid` of the engine's host, which `shares_files` with this one or does not.
+    A place on an engine with a new name, and one of the seats' users that are not `taken`, picked by chance: another
+    process may be picking too. Raises `WorkspaceError` when none is free.
     """
     name = f"proctor-{fresh_token(8)}"
-    seat = SEATS[int(fresh_token(4), 16) % len(SEATS)]
+    free = [seat for seat in SEATS if str(seat) not in taken]
+    if not free:
+        raise WorkspaceError(
+            f"every one of the {len(SEATS)} users for seats is taken on the engine at {host.url}: run fewer cells at "
+            "once, or remove what dead runs left"
+        )
+    seat = free[int(fresh_token(4), 16) % len(free)]
     return Place(
         name=name,
         volume=name,
         seat=str(seat),
-        uid=str(first_uid + seat),
-        gid=str(first_gid + seat),
-        folder=folder_of(name) if shares_files else None,
+        uid=str(host.first_uid + seat),
+        gid=str(host.first_gid + seat),
+        folder=folder_of(name) if host.shares_files else None,
         labels=labels(run, name, str(seat)),
     )
