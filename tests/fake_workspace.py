@@ -36,7 +36,7 @@ from harness.tree import Tree
 from harness.walls import ExecResult, KillProof, Walls
 from harness.workspaces import cell_helper
 from harness.workspaces.frames import helper_argv
-from harness.workspaces.remains import Rest
+from tests.resting import Rest
 
 __all__ = ["Call", "FakeBackend", "FakeWorkspace", "FarEnd", "Program", "ran"]
 

@@ -34,7 +34,6 @@ Max processes             41                   41                   processes
 3 1 0:3 / /workspace rw,nosuid - tmpfs x rw
 4 2 0:4 /null /dev/null rw - devtmpfs x rw
 5 2 0:5 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=64k,uid=1
-6 2 0:6 / /run ro,nosuid - tmpfs tmpfs rw,size=64k,uid=1
 7 2 0:4 /null /proc/vmstat ro - devtmpfs x rw
 ==
 Inter-|   Receive
@@ -68,7 +67,8 @@ def test_the_gateways_folder_is_told_only_if_it_is_that(tmp_path: Path) -> None:
     gateway = tmp_path / "gateway"
     gateway.mkdir()
     device = gateway.stat().st_dev
-    shown = f"8 1 {os.major(device)}:{os.minor(device)} {gateway} /run/gateway ro - ext4 x rw\n1 0 0:1 / / ro"
+    run = "9 1 0:9 / /run ro - tmpfs tmpfs rw,size=64k\n"
+    shown = f"{run}8 9 {os.major(device)}:{os.minor(device)} {gateway} /run/gateway ro - ext4 x rw\n1 0 0:1 / / ro"
     said = SAID.replace("1 0 0:1 / / ro", shown)
     facts = facts_of(said, replace(SEALED, network="gateway"), OUTSIDE, gateway)
     assert (facts["network_mode"], facts["network_disabled"], facts["pids_limit"]) == ("gateway", True, 39)
@@ -93,8 +93,14 @@ def test_the_gateways_folder_is_told_only_if_it_is_that(tmp_path: Path) -> None:
         ("cgroup:[7]", "cgroup:[17]", "cgroup_mode", "host"),
         ("/proc/vmstat ro", "/workspace ro", "masked_paths", []),
         ("0                    0 ", "unlimited            unlimited ", "core_bytes", None),
-        ("rw,size=64k,uid=1\n6", "rw,uid=1\n6", "shm_bytes", None),
-        ("/ /run ro", "/ /run/gateway ro", "mounts", [{"source": None, "target": "/run/gateway", "read_only": True}]),
+        ("rw,size=64k,uid=1", "rw,uid=1", "shm_bytes", None),
+        (
+            "/null /proc/vmstat",
+            "/ /run/gateway",
+            "mounts",
+            [{"source": None, "target": "/run/gateway", "read_only": True}],
+        ),
+        ("/null /proc/vmstat", "/ /run", "mounts", [{"source": None, "target": "/run", "read_only": True}]),
         ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "no_new_privileges", False),
         ("Seccomp:\t2", "Seccomp:\t0", "seccomp", False),
         ("/ / ro,", "/ / rw,", "read_only_root", False),

@@ -72,15 +72,13 @@ def test_sealed_walls_bind_one_writable_folder() -> None:
 
 
 def test_memory_folders_have_a_size() -> None:
-    """`/tmp` and `/dev/shm` end at the caps: an unlimited one would be the host's memory. `/run` is small and sealed."""
+    """`/tmp` and `/dev/shm` end at the caps: an unlimited one would be the host's memory."""
     words = options(replace(SEALED, caps=Caps(tmp_bytes=1 << 20, shm_bytes=2 << 20)))
     sizes = {words[at + 1]: words[at - 2 : at] for at, word in enumerate(words) if word == "--tmpfs"}
     assert sizes == {
         "/tmp": ["--size", str(1 << 20)],
         "/dev/shm": ["--size", str(2 << 20)],
-        "/run": ["--size", str(64 << 10)],
     }
-    assert has(words, "--remount-ro", "/run")
 
 
 def test_the_gateway_is_shown_read_only_and_only_with_its_network() -> None:
@@ -89,7 +87,9 @@ def test_the_gateway_is_shown_read_only_and_only_with_its_network() -> None:
     assert has(words, "--ro-bind", "/host/gateway", "/run/gateway")
     assert "--unshare-net" in words
     assert words.index("/run/gateway") < len(words) - words[::-1].index("/run") - 1
+    assert has(words, "--size", str(64 << 10), "--tmpfs", "/run")
     assert "/run/gateway" not in options()
+    assert "/run" not in options()
 
 
 def test_what_is_left_is_shown_read_only() -> None:

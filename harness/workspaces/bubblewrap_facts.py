@@ -34,8 +34,9 @@ LOOK = (
 """The command whose output `facts_of` reads."""
 
 _OURS = frozenset(
-    {"/", "/dev", "/dev/pts", "/dev/shm", "/etc/alternatives", "/proc", "/run", "/tmp", "/usr", "/workspace"}  # noqa: S108  # mount points in the workspace
+    {"/", "/dev", "/dev/pts", "/dev/shm", "/etc/alternatives", "/proc", "/tmp", "/usr", "/workspace"}  # noqa: S108  # mount points in the workspace
 )
+_LINKS = frozenset({"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin"})
 _DEVICES = frozenset({"console", "full", "null", "random", "tty", "urandom", "zero"})
 _CAPABILITIES = (
     "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
@@ -145,11 +146,11 @@ def _plain(word: str) -> str:
 def _foreign(mounts: list[_Mount], walls: Walls, gateway: Path | None) -> list[dict[str, Any]]:
     """Mounts that are no part of a sealed workspace; one that the walls asked for is named by its source."""
     asked = {mount.target: mount.source for mount in walls.mounts}
-    links = {f"/{name}" for name in ("bin", "lib", "lib32", "lib64", "libx32", "sbin")}
+    ours = {*_OURS, *_LINKS, *([] if gateway is None else ["/run"])}
     found = []
     for mount in mounts:
         point = mount.point
-        known = point in _OURS or point in links or point.startswith(("/proc/", "/dev/"))
+        known = point in ours or point.startswith(("/proc/", "/dev/"))
         # Where mounts are asked for, the image's root is put together from its own folders and files.
         of_image = bool(walls.mounts or not walls.read_only_root) and mount.read_only
         is_gateway = point == GATEWAY_FOLDER and gateway is not None and _is_folder(mount, gateway)

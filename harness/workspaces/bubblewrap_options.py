@@ -37,7 +37,7 @@ MASKED = (
     "vmallocinfo", "vmstat", "zoneinfo",
 )  # fmt: skip
 
-_MADE = frozenset({"/workspace", "/tmp", "/dev", "/proc", "/run"})  # noqa: S108  # mount points in the workspace
+_MADE = frozenset({"/workspace", "/tmp", "/dev", "/proc"})  # noqa: S108  # mount points in the workspace
 _RUN_BYTES = 64 << 10
 _OWN = (
     ("ipc", "--unshare-ipc"),
@@ -232,11 +232,12 @@ def _masked() -> tuple[str, ...]:
 
 def _room(walls: Walls, places: Places) -> Iterator[str]:
     yield from ("--ro-bind" if places.ended else "--bind", places.workspace, HOME)
-    yield from ("--perms", "0755", "--size", str(_RUN_BYTES), "--tmpfs", "/run")
     if places.gateway is not None:
+        yield from ("--perms", "0755", "--size", str(_RUN_BYTES), "--tmpfs", "/run")
         yield from ("--ro-bind", places.gateway, GATEWAY_FOLDER)
     for mount in walls.mounts:
         yield from ("--ro-bind" if mount.read_only else "--bind", mount.source, mount.target)
-    yield from ("--remount-ro", "/run")
+    if places.gateway is not None:
+        yield from ("--remount-ro", "/run")
     if walls.read_only_root:
         yield from ("--remount-ro", "/")

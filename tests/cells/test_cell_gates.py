@@ -13,9 +13,9 @@ from harness.errors import GateRefused
 from harness.record import read_entries
 from harness.values import Void
 from harness.walls import KillProof
-from harness.workspaces.remains import Rest
 from tests.cells.houses import OpenGate, Quiet, fake_backend, fakes, frozen_run, outcomes
 from tests.fake_workspace import FakeWorkspace
+from tests.resting import Rest
 
 pytestmark = pytest.mark.anyio
 

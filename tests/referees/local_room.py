@@ -17,7 +17,7 @@ from anyio.streams.stapled import StapledByteStream
 
 from harness.ports import Remains
 from harness.walls import ExecResult, KillProof
-from harness.workspaces.remains import Rest
+from tests.resting import Rest
 
 __all__ = ["LocalRooms"]
 

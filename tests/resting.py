@@ -1,4 +1,4 @@
-"""What is left of a workspace whose programs were all ended: the same files, seen through the same room."""
+"""A test's room after its end, which is the room itself: nothing in it is walled in, and nothing of a seat's was alive."""
 
 from __future__ import annotations
 
