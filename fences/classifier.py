@@ -26,6 +26,7 @@ __all__ = [
     "classify",
     "masked",
     "parse_tries",
+    "plain",
     "reach_of",
     "tries_of",
     "weigh",
@@ -125,11 +126,16 @@ def parse_tries(output: bytes) -> Sequence[Try] | str:
 def _try_from(item: Any) -> Try:
     got = item.get("got")
     return Try(
-        what=str(item["what"]),
+        what=plain(item["what"]),
         got=None if got is None else bytes.fromhex(got),
-        fact=None if item.get("fact") is None else str(item["fact"]),
-        signature=None if item.get("signature") is None else str(item["signature"]),
+        fact=None if item.get("fact") is None else plain(item["fact"]),
+        signature=None if item.get("signature") is None else plain(item["signature"]),
     )
+
+
+def plain(text: object) -> str:
+    """A program's word as any record and any terminal takes it: a file's name may hold anything, half letters too."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 
 def classify(

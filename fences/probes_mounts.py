@@ -31,17 +31,22 @@ image = {"/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"}
 files = {"/etc/alternatives", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/etc/group",
          "/sbin/docker-init", "/usr/sbin/docker-init"}
 nodes = {"/null", "/zero", "/full", "/random", "/urandom", "/tty", "/console", "/ptmx"}
+def holds_only(place, names):
+    try:
+        return set(os.listdir(place)) <= set(names)
+    except PermissionError:
+        return True  # what can't be listed tells nothing; what is in it is called by its name elsewhere
 def belongs(place, part, kind, read_only):
     if place == "/workspace":
         return kind in ("tmpfs", "ext4", "xfs", "btrfs", "overlay", "zfs")
     if place in ("/tmp", "/dev/shm"):
         return kind == "tmpfs" and part == "/"
     if args["gateway"] and place == args["gateway"]["folder"]:
-        return read_only and os.listdir(place) in ([], [args["gateway"]["socket"]])
+        return read_only and holds_only(place, [args["gateway"]["socket"]])
     if place in image or place in files:
         return read_only
     if place == "/run":
-        return kind == "tmpfs" and part == "/" and read_only and set(os.listdir(place)) <= {"gateway", "lock"}
+        return kind == "tmpfs" and part == "/" and read_only and holds_only(place, ["gateway"])
     if inside(place, "/proc") or inside(place, "/sys"):
         if kind == "tmpfs" and part == "/" and place != "/sys/fs/cgroup":
             return not os.listdir(place)  # an empty folder that covers what was there

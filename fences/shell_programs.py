@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from fences.classifier import ABSENT, DENIED, Try, tries_of, weigh
+from fences.classifier import ABSENT, DENIED, Try, plain, tries_of, weigh
 from fences.programs import PATIENCE_S
 from fences.weakenings import walls_changed
 from harness.ports import Workspace
@@ -80,8 +80,10 @@ def shell_tries(result: ExecResult, canary: str | None) -> Sequence[Try] | str:
             return [_try_of(line, canary) for line in lines[:-1]] or "the script tried nothing"
         except ValueError as error:
             return f"the script's report can't be read: {error}"[:200]
+    if result.status in range(1, 126) and not result.timed_out:
+        return f"the script ended with exit {result.status}"
     why = tries_of(result)
-    return why if isinstance(why, str) else f"the script ended with exit {result.status}"
+    return why if isinstance(why, str) else "the script's report can't be read"
 
 
 def _try_of(line: str, canary: str | None) -> Try:
@@ -104,7 +106,7 @@ def _signature(code: int, text: str) -> str:
         return NO_CLIENT
     if code > 128:
         return f"killed (exit {code})"
-    return next((name for words, name in _TEXTS if words in text), f"exit {code}: {text[-80:]}")
+    return next((name for words, name in _TEXTS if words in text), f"exit {code}: {plain(text[-80:])}")
 
 
 class ShellProbe:

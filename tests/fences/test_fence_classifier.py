@@ -143,3 +143,13 @@ def test_a_signature_nobody_knows_is_inconclusive():
     """An unknown or missing signature is never a wall."""
     for signature in ("EWHATEVER", None, "PermissionError"):
         assert weigh([Try(what="door", signature=signature)], canary=None).finding is Finding.INCONCLUSIVE
+
+
+def test_words_of_a_program_are_plain():
+    """A file's name may hold letters that no record and no terminal takes: they are spelled out."""
+    name = b"a\xff\x1b[2J\n".decode("utf-8", "surrogateescape")
+    tries = ran([{"what": name, "fact": name}, {"what": "\ud800", "signature": "E\x00"}])
+    found = classify(tries, canary=None)
+    assert found.evidence == r"a\udcff\x1b[2J\n: a\udcff\x1b[2J\n"
+    found.evidence.encode("utf-8")
+    assert classify(ran([{"what": "\ud800", "signature": "E\x00"}]), canary=None).evidence == r"\ud800: E\x00"
