@@ -35,6 +35,9 @@ MODEL_REACHED = "model-reached"
 UNREACHING = frozenset({"submit"})
 """Tools that reach no file, process or address, so that nothing has to vouch for them."""
 
+_GLOB = ("*", "?", "[", "]", "{", "}", "~", "$")
+"""What makes a pattern, or a variable, of a path."""
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 
@@ -158,6 +161,11 @@ def _check_roots(kind: str, roots: Iterable[str]) -> None:
             clean = normal(root)
         except ValueError as error:
             raise ExperimentError(f"fence.{kind} holds an unset or unclear root: {error}") from None
+        if any(mark in root for mark in _GLOB):
+            raise ExperimentError(
+                f"fence.{kind} holds {root!r}, which has one of {' '.join(_GLOB)}: expected a folder by its name, "
+                "since roots are compared by containment and never by a pattern"
+            )
         if clean != root:
             raise ExperimentError(
                 f"fence.{kind} holds {root!r}: expected an absolute path in normal form, as {clean!r}"

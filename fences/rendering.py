@@ -11,7 +11,7 @@ from harness.errors import GateRefused, unknown_name
 from harness.permissions import READING, WRITING
 from harness.ports import WorkspaceBackend
 from harness.views import Fence
-from harness.walls import ToolRules, Walls
+from harness.walls import GATEWAY_FOLDER, ToolRules, Walls
 
 __all__ = ["Provenance", "check_requires", "layer_digests", "layers", "provenance", "render"]
 
@@ -90,11 +90,18 @@ def check_requires(policy: FencePolicy, guarantees: Mapping[str, str | None]) ->
 
 
 def _container_rows(policy: FencePolicy) -> list[Provenance]:
+    reached = "loopback only" if policy.network == "none" else "loopback, and the gateway's socket"
+    calls = "our own list, and what a debugger needs" if policy.ptrace else "our own list, without ptrace"
+    always = (
+        "root file system read-only",
+        "no capability, no new privileges, not root, and not the user of the first process",
+        "process tree, IPC, host name and control groups of its own",
+        "what /proc and /sys tell of the host is masked",
+    )
     rows = [
-        Provenance(layer="container", rule=f"network {policy.network}: loopback only", came_from="fence.network"),
-        Provenance(layer="container", rule="root file system read-only", came_from="always"),
-        Provenance(layer="container", rule="no capability, no new privileges, not root", came_from="always"),
-        Provenance(layer="container", rule="own process tree", came_from="always"),
+        Provenance(layer="container", rule=f"network {policy.network}: {reached}", came_from="fence.network"),
+        Provenance(layer="container", rule=f"system calls: {calls}, one architecture", came_from="fence.ptrace"),
+        *(Provenance(layer="container", rule=rule, came_from="always") for rule in always),
     ]
     for item in fields(policy.limits):
         rule = f"{item.name} at most {getattr(policy.limits, item.name)}"
@@ -109,11 +116,16 @@ def _mount_rows(policy: FencePolicy) -> list[Provenance]:
         Provenance(layer="mounts", rule=f"nothing of the host at {path}", came_from="fence.denied")
         for path in sorted(policy.denied)
     ]
-    return [Provenance(layer="mounts", rule="no path of the host", came_from="always"), *never]
+    shown = [Provenance(layer="mounts", rule="no path of the host", came_from="always")]
+    if policy.network == "gateway":
+        rule = f"the gateway's own folder at {GATEWAY_FOLDER}, read-only, and no other path of the host"
+        shown = [Provenance(layer="mounts", rule=rule, came_from="fence.network")]
+    return [*shown, *never]
 
 
 def _tool_rows(policy: FencePolicy) -> list[Provenance]:
-    rows = []
+    lives = "lives on until the next call" if policy.background else "is ended before the call is answered"
+    rows = [Provenance(layer="tools", rule=f"what a call leaves running {lives}", came_from="fence.background")]
     for tool in sorted(policy.tools):
         needs = [("reads below", "readable")] if tool not in WRITING else []
         needs += [("writes below", "writable")] if tool not in READING else []
@@ -126,5 +138,23 @@ def _tool_rows(policy: FencePolicy) -> list[Provenance]:
 
 
 def _gateway_rows(policy: FencePolicy) -> list[Provenance]:
-    rule = "no address allowed" if policy.network == "none" else policy.network
-    return [Provenance(layer="gateway", rule=rule, came_from="fence.network")]
+    """Every path that the gateway serves, and every cap; without the gateway, that there is no address to reach."""
+    if policy.network == "none":
+        return [Provenance(layer="gateway", rule="no address allowed", came_from="fence.network")]
+    from harness.gateway.wires import paths
+
+    served = [
+        Provenance(layer="gateway", rule=f"POST {path} ({wire.name})", came_from="fence.gateway.wires")
+        for path, wire in sorted(paths(policy.gateway).items())
+    ]
+    caps = [
+        Provenance(
+            layer="gateway",
+            rule=f"{item.name} at most {getattr(policy.gateway, item.name)}",
+            came_from=f"fence.gateway.{item.name}",
+        )
+        for item in fields(policy.gateway)
+        if item.name != "wires"
+    ]
+    only = "the cell's own model, whatever a request names; nothing else of any address"
+    return [*served, *caps, Provenance(layer="gateway", rule=only, came_from="always")]

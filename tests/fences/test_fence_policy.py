@@ -46,12 +46,37 @@ def test_what_is_not_a_policy_is_refused(fence, limits, said):
 
 
 @pytest.mark.parametrize("kind", ["readable", "writable", "denied"])
-@pytest.mark.parametrize("root", ["", "workspace", "/workspace/", "/a/../b", "./a", "/a//b"])
+@pytest.mark.parametrize(
+    "root",
+    [
+        "",
+        "workspace",
+        "/workspace/",
+        "/a/../b",
+        "./a",
+        "/a//b",
+        "/workspace/*",
+        "/w?",
+        "/[ab]",
+        "/{a,b}",
+        "/~",
+        "/$HOME",
+    ],
+)
 def test_an_unset_or_unclear_root_refuses(kind, root):
     """An empty, relative or sloppy root refuses the whole policy: it never means 'everything' or 'nothing'."""
     roots = {"readable": ["/workspace"], "writable": ["/workspace"], "denied": []}
     with pytest.raises(ExperimentError, match=f"fence.{kind}"):
         FencePolicy.from_mapping({**roots, kind: [*roots[kind], root]})
+
+
+@pytest.mark.parametrize(
+    "key", ["mounts", "volumes", "binds", "capabilities", "system_calls", "host_namespaces", "image"]
+)
+def test_nothing_of_the_hosts_has_a_key(key):
+    """No key shows a path of the host or takes a wall down: such a thing is asked for by a probe's control alone."""
+    with pytest.raises(ExperimentError, match=f"unknown key '{key}'"):
+        FencePolicy.from_mapping({key: ["/etc"]})
 
 
 @pytest.mark.parametrize("denied", ["/workspace", "/workspace/.git", "/"])
