@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
+
 from fences.abilities import PROGRAMS
 from fences.batch import Batch, Body, run_batch
 from fences.classifier import Try, masked, weigh
@@ -25,7 +27,7 @@ from fences.running import check_running
 from fences.stage import set_the_stage
 from harness.canonical import digest_bytes
 from harness.clock import Clock
-from harness.errors import FenceError
+from harness.errors import FenceError, unwrapped
 from harness.ports import Workspace, WorkspaceBackend
 from harness.tree import Tree
 from harness.views import Attempt, Fence, Finding, Site
@@ -112,11 +114,10 @@ class CellGate:
         """
         watch, faults = _Watch(self.clock), await self._rendered()
         watch.note("layers")
-        check_running(self.policy, self.fence.walls, await room.facts())
-        watch.note("facts")
         abilities = self._abilities(task)
-        batch = await run_batch(room, [*self._attempts(), *abilities])
-        watch.note("program")
+        facts, batch = await _looked(room, [*self._attempts(), *abilities])
+        watch.note("looking")
+        check_running(self.policy, self.fence.walls, facts)
         if isinstance(batch, str):
             raise FenceError(f"this cell's gate could not look: {batch}")
         found = await self._findings(batch)
@@ -139,10 +140,9 @@ class CellGate:
         """
         watch, faults = _Watch(self.clock), await self._rendered()
         watch.note("layers")
-        check_running(self.policy, self.fence.walls, await room.facts())
-        watch.note("facts")
-        batch = await run_batch(room, self._attempts())
-        watch.note("program")
+        facts, batch = await _looked(room, self._attempts())
+        watch.note("looking")
+        check_running(self.policy, self.fence.walls, facts)
         found = {} if isinstance(batch, str) else await self._findings(batch)
         served = {name: attempt for name, attempt in found.items() if attempt.finding is Finding.SERVED}
         faults += [self._disagreement(name, attempt) for name, attempt in served.items()]
@@ -194,6 +194,22 @@ class CellGate:
     def _disagreement(self, name: str, attempt: Attempt) -> str:
         evidence = masked(attempt.evidence, self.site.canaries.values())
         return f"probe {name!r}: {attempt.finding} ({evidence}); it was {self.qualified.get(name)} when qualified"
+
+
+async def _looked(room: Workspace, bodies: Sequence[Body]) -> tuple[Mapping[str, Any], Batch | str]:
+    """What the backend says of the room, and what the program in it reports, both at once."""
+    facts: dict[str, Any] = {}
+
+    async def ask() -> None:
+        facts.update(await room.facts())
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            batch = await run_batch(room, bodies)
+    except BaseExceptionGroup as group:
+        raise unwrapped(group) from group
+    return facts, batch
 
 
 def _unclear(found: Mapping[str, Attempt]) -> dict[str, str]:

@@ -95,7 +95,7 @@ async def test_a_room_as_it_was_qualified_passes():
     workspace = room()
     before = await gate().before(workspace, TASK)
     assert before.findings == {"door": DENIED, "window": ABSENT}
-    assert set(before.ms) == {"layers", "facts", "program", "weighing", "all"}
+    assert set(before.ms) == {"layers", "looking", "weighing", "all"}
     assert before.ms["all"] == pytest.approx(sum(before.ms[name] for name in before.ms if name != "all"), abs=0.01)
     assert len(workspace.calls) == 1
     after = await gate().after(workspace)
