@@ -42,19 +42,18 @@ def spend_of_transcript(house: House, cell: CellKey, path: Path) -> Spend:
     meter = Meter(
         [Scope(name="cell", bounds=Bounds(), ledger=Ledger())], clock=house.clock, rates=house.rates(cell.model)
     )
-    waiting: int | None = None
+    waiting: dict[int, int] = {}
     first = last = None
     for event in read_transcript(path) if path.exists() else ():
         last = event["at"]
         first = first or last
         if event["event"] == "request":
-            waiting = event["estimate"]
-        elif event["event"] in {"completion", "call_failed"} and waiting is not None:
+            waiting[event["call"]] = event["estimate"]
+        elif event["event"] in {"completion", "call_failed"} and event["call"] in waiting:
             size = len(event.get("text", "").encode())
-            meter.charge_call(Usage(**event["usage"]), estimate=waiting, output_bytes=size)
-            waiting = None
-    if waiting is not None:
-        meter.charge_call(Usage(), estimate=waiting, output_bytes=0)
+            meter.charge_call(Usage(**event["usage"]), estimate=waiting.pop(event["call"]), output_bytes=size)
+    for estimate in waiting.values():
+        meter.charge_call(Usage(), estimate=estimate, output_bytes=0)
     return replace(meter.spend(), wall_s=_seconds(first, last))
 
 

@@ -10,10 +10,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import asdict, replace
 from typing import Any
 
-import anyio
 from anyio.abc import ByteStream
 
-from harness.errors import Blamed, ModelServerError, RefereeError
+from harness.admission import Place
+from harness.errors import Blamed, ContentRefused, ModelServerError, RefereeError, WindowExceeded
 from harness.messages import Completion, Message, Request, ToolCall
 from harness.meter import Meter, upper_estimate
 from harness.ports import Model, PublicCheck, Remains, Workspace
@@ -42,32 +42,36 @@ class MeteredModel:
         Ask the model. A call that a limit does not admit never reaches the server and never returns: by then the
         seat's scope is cancelled, and this is a place where the cancellation is delivered.
         """
-        if not self._meter.admits_call():
-            await anyio.sleep_forever()
-        estimate = upper_estimate(request)
-        self._transcript.add("request", estimate=estimate, **_request_event(request, self._meter.calls))
-        try:
-            completion = await self._model.complete(request)
-        except BaseException as error:
-            self._failed(error, estimate)
-            if isinstance(error, Exception) and not isinstance(error, Blamed):
-                raise ModelServerError(f"the provider raised {type(error).__name__}: {error}") from error
-            raise
-        # Charged before anything looks into it: what a model wrote may be such that looking fails.
-        self.served[completion.served_model] = self.served.get(completion.served_model, 0) + 1
-        size = len(completion.text.encode("utf-8", "replace")) + sum(len(call.raw) for call in completion.tool_calls)
-        self._meter.charge_call(completion.usage, estimate=estimate, output_bytes=size)
-        self._transcript.add("completion", **_completion_event(completion))
-        return completion
+        async with self._meter.call(upper_estimate(request)) as place:
+            self._transcript.add("request", estimate=place.tokens, **_request_event(request, place.number))
+            try:
+                completion = await self._model.complete(request)
+            except BaseException as error:
+                self._failed(error, place)
+                if isinstance(error, Exception) and not isinstance(error, Blamed):
+                    raise ModelServerError(f"the provider raised {type(error).__name__}: {error}") from error
+                raise
+            # Charged before anything looks into it: what a model wrote may be such that looking fails.
+            self.served[completion.served_model] = self.served.get(completion.served_model, 0) + 1
+            self._meter.charge_call(completion.usage, estimate=place.tokens, output_bytes=_output_bytes(completion))
+            self._transcript.add("completion", call=place.number, **_completion_event(completion))
+            return completion
 
-    def _failed(self, error: BaseException, estimate: int) -> None:
-        """A call that failed or was cut off is charged too: what it used is known only if the error carries it."""
-        usage = getattr(error, "usage", None)
+    def _failed(self, error: BaseException, place: Place) -> None:
+        """
+        A call that failed or was cut off is charged too: what it used is known only if the error carries it.
+
+        Nobody is to blame yet for a request that the server would not take as it stands: the seat may ask otherwise.
+        """
+        unread = isinstance(error, (ContentRefused, WindowExceeded))
+        usage = getattr(error, "usage", Usage.zero() if unread else None)
         usage = usage if isinstance(usage, Usage) else Usage()
-        self._transcript.add("call_failed", error=type(error).__name__, detail=str(error)[:2000], usage=asdict(usage))
-        self._meter.charge_call(usage, estimate=estimate, output_bytes=0)
+        told = {"error": type(error).__name__, "detail": str(error)[:2000], "usage": asdict(usage)}
+        self._transcript.add("call_failed", call=place.number, **told)
+        self._meter.charge_call(usage, estimate=place.tokens, output_bytes=0)
         if isinstance(error, Blamed):
-            self._meter.blame(error.cause, str(error))
+            if not unread:
+                self._meter.blame(error.cause, str(error))
         elif isinstance(error, Exception):
             self._meter.blame(ModelServerError.cause, f"the provider raised {type(error).__name__}: {error}")
 
@@ -78,6 +82,10 @@ class MeteredModel:
             for name, count in sorted(self.served.items())
             if name != self._expected
         )
+
+
+def _output_bytes(completion: Completion) -> int:
+    return len(completion.text.encode("utf-8", "replace")) + sum(len(call.raw) for call in completion.tool_calls)
 
 
 def _request_event(request: Request, call: int) -> dict[str, Any]:

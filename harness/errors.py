@@ -15,7 +15,9 @@ Every error Proctor raises on purpose, sorted by who has to act.
     └── Blamed                nobody's number: something of ours failed, the cell is VOID
         ├── ModelServerError      the model server failed or answered nonsense
         ├── RequestRefused        the model server refused the request
+        │   └── ContentRefused        what it asks for, not who asks or whom
         ├── ContextTruncated      the prompt was cut to fit the window
+        │   └── WindowExceeded        or refused, since it does not fit
         ├── WorkspaceError        the engine or the sandbox failed
         ├── FenceError            the fence is not what the policy says
         ├── RefereeError          the referee could not work
@@ -33,6 +35,7 @@ from typing import ClassVar
 __all__ = [
     "Blamed",
     "BusyError",
+    "ContentRefused",
     "ContextTruncated",
     "DriftError",
     "ExperimentError",
@@ -49,6 +52,7 @@ __all__ = [
     "StorageError",
     "TaskError",
     "UsageError",
+    "WindowExceeded",
     "WorkspaceError",
     "unknown_name",
     "unwrapped",
@@ -122,10 +126,26 @@ class RequestRefused(Blamed):
     cause = "request-refused"
 
 
+class ContentRefused(RequestRefused):
+    """
+    The model server refused what a request says, and answered none of it: a tool's schema, a conversation's form.
+
+    A seat of ours that asks so is broken; a foreign agent is told, and may ask for something else.
+    """
+
+
 class ContextTruncated(Blamed):
     """The prompt did not fit the context window, or was silently cut to fit it."""
 
     cause = "context-truncated"
+
+
+class WindowExceeded(ContextTruncated):
+    """
+    The model server refused a prompt that does not fit its window: nothing was cut, and nothing answered.
+
+    A seat of ours that asks so is broken; a foreign agent is told, and may ask with less.
+    """
 
 
 class WorkspaceError(Blamed):

@@ -6,69 +6,23 @@ A limit never raises into the seat, since an agent that catches every exception 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
+from harness.admission import Bounds, Ledger, Place, Scope, admit
 from harness.clock import Clock
 from harness.messages import Request
+from harness.models.checks import prompt_ceiling
 from harness.outcome import Spend
 from harness.pricing import RateTable
 from harness.values import Halt, Limit, Price, Usage, Void
 
 __all__ = ["Bounds", "Ledger", "Meter", "Scope", "upper_estimate"]
 
-ScopeName = Literal["cell", "arm", "run"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Bounds:
-    """The limits of one scope, each in its own unit; None does not bind."""
-
-    tokens: int | None = None
-    usd: float | None = None
-    calls: int | None = None
-    wall: float | None = None
-    output: int | None = None
-
-
-@dataclass(kw_only=True, slots=True)
-class Ledger:
-    """
-    What a scope has spent so far. `wall` sums the time of seats that ended, and `running` holds the start of each that
-    still runs, so that a limit on seconds binds while they do.
-    """
-
-    tokens: int = 0
-    usd: float = 0.0
-    calls: int = 0
-    output: int = 0
-    wall_ended: float = 0.0
-    running: dict[int, float] = field(default_factory=dict)
-
-    def wall(self, now: float) -> float:
-        """Seconds of seats' time up to `now` on the monotonic clock."""
-        return self.wall_ended + sum(now - start for start in self.running.values())
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scope:
-    """A ledger, its bounds, and what it is called."""
-
-    name: ScopeName
-    bounds: Bounds
-    ledger: Ledger
-
 
 def upper_estimate(request: Request) -> int:
-    """
-    At most so many tokens can one call have used: the prompt's UTF-8 bytes (no byte-level tokeniser makes more tokens
-    than bytes), 16 for each message's template, and the whole of `num_predict`.
-    """
-    prompt = sum(len(message.content.encode("utf-8", "replace")) + 16 for message in request.messages)
-    calls = sum(len(call.raw or str(call.arguments)) for message in request.messages for call in message.tool_calls)
-    tools = sum(len(tool.description) + len(str(tool.parameters)) + 16 for tool in request.tools)
-    return prompt + calls + tools + request.decoding.num_predict
+    """At most so many tokens can one call have used: those of the whole prompt, and the whole of `num_predict`."""
+    return prompt_ceiling(request) + request.decoding.num_predict
 
 
 class Meter:
@@ -89,7 +43,7 @@ class Meter:
         self._start: float | None = None
         self._wall = 0.0
         self._usage = Usage.zero()
-        self._charged = self._calls = self._output = 0
+        self._charged = self._calls = self._admitted = self._output = 0
         self._estimated = False
 
     @property
@@ -119,7 +73,11 @@ class Meter:
             scope.ledger.running[id(self)] = self._start
 
     def finish(self) -> None:
-        """The seat has ended: its time is fixed."""
+        """The seat has ended: its time is fixed, and a call that it was abandoned in holds nothing any more."""
+        for place in [place for scope in self.scopes for place in (*scope.ledger.waiting, *scope.ledger.in_flight)]:
+            if place.meter is self:
+                place.leave()
+        admit(self.scopes)
         if self._start is None:
             return
         self._wall = self._clock.monotonic() - self._start
@@ -136,6 +94,28 @@ class Meter:
             self._hold(scope, "tokens", spent.tokens, bounds.tokens, used_up=True)
             self._hold(scope, "usd", spent.usd, bounds.usd, used_up=True)
         return not self.stopped
+
+    @asynccontextmanager
+    async def call(self, estimate: int) -> AsyncIterator[Place]:
+        """
+        Admit one call, which may use up to `estimate` tokens, and hold them for it until the context ends; it is for
+        the caller to charge it before that. `number` of its place counts the try's calls from 0.
+
+        It waits while the call would not fit beside those in flight, and without an end where a limit is used up: by
+        then the seat's scope is cancelled, and this is a place where the cancellation is delivered.
+        """
+        dollars = 0.0 if self._rates is None else self._rates.upper(Usage(), estimate)
+        place = Place(meter=self, tokens=estimate, usd=dollars)
+        place.join()
+        try:
+            admit(self.scopes)
+            await place.admitted.wait()
+            place.number = self._admitted
+            self._admitted += 1
+            yield place
+        finally:
+            place.leave()
+            admit(self.scopes)
 
     def charge_call(self, usage: Usage, *, estimate: int, output_bytes: int) -> None:
         """

@@ -8,7 +8,7 @@ from itertools import count
 import anyio
 
 from harness.clock import Clock
-from harness.errors import Blamed
+from harness.errors import Blamed, ContentRefused, WindowExceeded
 from harness.gateway.answers import Answer, made
 from harness.gateway.asking import Asked, Refusal
 from harness.messages import Decoding, Request
@@ -61,11 +61,21 @@ class Answering:
         return upper_estimate(self._request(asked, seed=0)) - self._decoding.num_predict
 
     async def answer(self, asked: Asked, number: int) -> Answer:
-        """The model's whole answer, charged and written down. Raises `Failure` where there is none."""
+        """
+        The model's whole answer, charged and written down. Raises `Refusal` where the model server would not take the
+        request as it stands, and `Failure` where there is no answer for another reason.
+        """
         request = self._request(asked, seed=self._seeds.seed(number))
         with anyio.move_on_after(self._answer_s):
             try:
                 completion = await self._model.complete(request)
+            except WindowExceeded as error:
+                most = self._decoding.num_ctx
+                raise Refusal(
+                    400, f"prompt is too long: this model's maximum context length is {most} tokens"
+                ) from error
+            except ContentRefused as error:
+                raise Refusal(400, "the model server refused what the request says") from error
             except Blamed as error:
                 raise Failure(502, f"the model server gave no answer: {error.cause}") from error
             return made(completion, request, number=number, model=self.name, clock=self._clock)

@@ -18,7 +18,7 @@ from harness.gateway.bodies import strict_json
 from harness.gateway.replies import CONTINUE, LAST_CHUNK, chunk, reply, stream_head
 from harness.gateway.requests import Head, RequestReader, is_json
 from harness.gateway.sockets import Hangup, Stream
-from harness.gateway.telling import Log
+from harness.gateway.telling import Log, Standing
 from harness.gateway.wires import Wire, speaker
 from harness.walls import GatewayRules
 
@@ -135,9 +135,10 @@ class Connection:
         told |= {"call": number, "stream": asked.stream, "unused": log.first(asked.unused)}
         try:
             answer = await self._asked(arrived, number, close=close)
-        except Failure as failure:
-            log.tell("failed", status=failure.status, why=failure.why, answer_bytes=0, **told)
-            await self._send_error(wire, failure.status, failure.why)
+        except (Failure, Refusal) as error:
+            standing: Standing = "refused" if isinstance(error, Refusal) else "failed"
+            log.tell(standing, status=error.status, why=error.why, **told)
+            await self._send_error(wire, error.status, error.why)
             return False
         data = self._told(arrived, answer, close=close)
         log.tell("served", status=200, answer_bytes=len(data), **told)
@@ -155,21 +156,21 @@ class Connection:
 
     async def _asked(self, arrived: _Arrived, number: int, *, close: bool) -> Answer:
         """
-        The model's answer, with signs of life to a client that streams. Raises `Failure`.
+        The model's answer, with signs of life to a client that streams. Raises `Failure` and `Refusal`.
 
         The call goes on when the agent hangs up: it would be charged by an estimate if it were cut off.
         """
         if not arrived.asked.stream:
             return await self._service.answering.answer(arrived.asked, number)
-        result: Answer | Failure
+        result: Answer | Failure | Refusal
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._ping, arrived.wire, close)
             try:
                 result = await self._service.answering.answer(arrived.asked, number)
-            except Failure as failure:
-                result = failure
+            except (Failure, Refusal) as error:
+                result = error
             tasks.cancel_scope.cancel()
-        if isinstance(result, Failure):
+        if not isinstance(result, Answer):
             raise result
         return result
 

@@ -8,11 +8,14 @@ prompt has at least as many tokens as words and at most as many as UTF-8 bytes, 
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from harness.canonical import digest_json
 from harness.errors import ContextTruncated, ModelServerError, RequestRefused
-from harness.messages import Request
+from harness.messages import Message, Request
 
 __all__ = ["PromptCounts", "check_request", "check_window", "fixed_seed", "prompt_ceiling", "prompt_floor"]
 
@@ -73,13 +76,37 @@ def prompt_floor(request: Request) -> int:
 
 
 def prompt_ceiling(request: Request) -> int:
-    """Tokens that the prompt has at most, with room for a template's own words."""
-    said = sum(
-        len(message.content.encode()) + sum(len(call.raw) * 4 for call in message.tool_calls)
-        for message in request.messages
+    """
+    Tokens that the prompt has at most, with room for a template's own words: no byte-level tokeniser makes more tokens
+    than bytes. What a template writes as JSON is counted as it is when written out in lines. Never raises.
+    """
+    said = sum(_message_bytes(message) for message in request.messages)
+    offered = sum(
+        _bytes(tool.name) + _bytes(tool.description) + _json_bytes(tool.parameters) + TURN_TOKENS
+        for tool in request.tools
     )
-    offered = sum(len(f"{tool.name}{tool.description}{dict(tool.parameters)!r}") * 4 for tool in request.tools)
-    return said + offered + TURN_TOKENS * len(request.messages) + TEMPLATE_TOKENS
+    return said + offered + TEMPLATE_TOKENS
+
+
+def _message_bytes(message: Message) -> int:
+    named = _bytes(message.tool_call_id or "") + _bytes(message.tool_name or "")
+    called = sum(
+        _bytes(call.id) + _bytes(call.name) + max(_bytes(call.raw), _json_bytes(call.arguments)) + TURN_TOKENS
+        for call in message.tool_calls
+    )
+    return _bytes(message.content) + named + called + TURN_TOKENS
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def _json_bytes(value: Mapping[str, Any] | None) -> int:
+    """The bytes of `value` as JSON in its longest form: indented, and all but ASCII escaped."""
+    try:
+        return 0 if value is None else len(json.dumps(dict(value), indent=4))
+    except (ValueError, TypeError, RecursionError):
+        return 0  # no server gets what JSON can't say
 
 
 def check_window(request: Request, *, prompt_tokens: int | None, output_tokens: int | None) -> None:
@@ -140,7 +167,11 @@ class PromptCounts:
     @staticmethod
     def _prompt(request: Request) -> str:
         said = [
-            [message.role, message.content, message.tool_name, [[call.name, call.raw] for call in message.tool_calls]]
+            [
+                [message.role, message.content, message.tool_name, message.tool_call_id],
+                [[call.id, call.name, call.raw] for call in message.tool_calls],
+            ]
             for message in request.messages
         ]
-        return digest_json([said, [[tool.name, tool.description] for tool in request.tools], request.decoding.num_ctx])
+        offered = [[tool.name, tool.description, repr(tool.parameters)] for tool in request.tools]
+        return digest_json([said, offered, request.decoding.num_ctx])

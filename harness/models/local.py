@@ -16,12 +16,12 @@ from harness.canonical import digest_bytes
 from harness.clock import Clock, SystemClock
 from harness.errors import (
     Blamed,
-    ContextTruncated,
+    ContentRefused,
     ExperimentError,
     IntegrityError,
     ModelServerError,
-    RequestRefused,
     UsageError,
+    WindowExceeded,
 )
 from harness.messages import Completion, ModelIdentity, ModelSpec, Request
 from harness.models.blame import bounded, reply_within
@@ -181,7 +181,8 @@ def _blame(error: Mapping[str, Any]) -> Blamed:
     """The error of ours for an error that the engine answered with."""
     words, code = bounded(error.get("message", error)), error.get("code")
     if is_overflow(error.get("type"), words):
-        return ContextTruncated(f"the engine refused a prompt that does not fit num_ctx: {words}")
+        return WindowExceeded(f"the engine refused a prompt that does not fit num_ctx: {words}")
     if isinstance(code, int) and 400 <= code < 500:
-        return RequestRefused(f"the engine refused the request: {words}")
+        # The embedded engine knows no keys and no other models: what it refuses is what the request says.
+        return ContentRefused(f"the engine refused the request: {words}")
     return ModelServerError(f"the engine failed: {words}")

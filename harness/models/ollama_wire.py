@@ -17,7 +17,7 @@ import httpx
 import ollama
 
 from harness import environment
-from harness.errors import Blamed, ContextTruncated, ModelServerError, RequestRefused
+from harness.errors import Blamed, ContentRefused, ModelServerError, RequestRefused, WindowExceeded
 from harness.messages import ModelSpec
 from harness.models.address import server_address
 from harness.models.blame import bounded
@@ -28,6 +28,7 @@ __all__ = ["Wire", "blaming", "connect"]
 PORT = 11434
 CONNECT_S = 10.0
 CHAT = "/api/chat"
+CONTENT = frozenset({400, 413, 422})
 BUSY = frozenset({408, 425, 429})
 
 
@@ -139,7 +140,9 @@ def _refusal(error: ollama.ResponseError | httpx.HTTPStatusError, wire: Wire) ->
         status, said = error.response.status_code, error.response.text
     words = bounded(said, without=wire.key)
     if status >= 400 and is_overflow(said):
-        return ContextTruncated(f"the server refused a prompt that does not fit its window: {words}")
+        return WindowExceeded(f"the server refused a prompt that does not fit its window: {words}")
+    if status in CONTENT:
+        return ContentRefused(f"the server at {wire.address} refused the request (status {status}): {words}")
     if 400 <= status < 500 and status not in BUSY:
         return RequestRefused(f"the server at {wire.address} refused the request (status {status}): {words}")
     return ModelServerError(f"the server at {wire.address} failed (status {status}): {words}")

@@ -11,7 +11,15 @@ from pydantic import Field, field_validator
 
 from harness import environment
 from harness.clock import Clock, SystemClock
-from harness.errors import Blamed, ContextTruncated, ExperimentError, ModelServerError, RequestRefused, UsageError
+from harness.errors import (
+    Blamed,
+    ContentRefused,
+    ExperimentError,
+    ModelServerError,
+    RequestRefused,
+    UsageError,
+    WindowExceeded,
+)
 from harness.messages import Completion, ModelIdentity, ModelSpec, Request
 from harness.models.address import is_loopback, server_address
 from harness.models.blame import bounded, reply_within
@@ -30,6 +38,7 @@ OWN_KEYS = frozenset(
     {"model", "messages", "tools", "temperature", "top_p", "seed", "stop", "stream", "n"}
     | {"max_tokens", "max_completion_tokens"}
 )
+CONTENT = frozenset({400, 413, 422})
 BUSY = frozenset({408, 409, 425, 429})
 
 
@@ -210,7 +219,9 @@ def _blame(error: Exception, key: str | None) -> Blamed:
         words = bounded(error.response.text.strip() or error, without=key)
         code, kind = getattr(error, "code", None), getattr(error, "type", None)
         if is_overflow(code, kind, words):
-            return ContextTruncated(f"the server refused a prompt that does not fit its window: {words}")
+            return WindowExceeded(f"the server refused a prompt that does not fit its window: {words}")
+        if error.status_code in CONTENT:
+            return ContentRefused(f"the server refused the request (status {error.status_code}): {words}")
         if 400 <= error.status_code < 500 and error.status_code not in BUSY:
             return RequestRefused(f"the server refused the request (status {error.status_code}): {words}")
         return ModelServerError(f"the server failed (status {error.status_code}): {words}")

@@ -8,7 +8,16 @@ from typing import Any
 import anyio
 import pytest
 
-from harness.errors import Blamed, ContextTruncated, ExperimentError, ModelServerError, RequestRefused, UsageError
+from harness.errors import (
+    Blamed,
+    ContentRefused,
+    ContextTruncated,
+    ExperimentError,
+    ModelServerError,
+    RequestRefused,
+    UsageError,
+    WindowExceeded,
+)
 from harness.messages import Completion, Message, ModelSpec, Request, ToolCall
 from harness.models.ollama import OllamaProvider
 from harness.values import Usage
@@ -185,11 +194,11 @@ async def test_an_answer_ended_by_its_limit_is_marked(faults: FaultServer) -> No
         (Fault({"error": "slow down"}, status=429), ModelServerError, "slow down"),
         (Fault({}, status=302, headers={"location": "/api/tags"}), ModelServerError, "status 302"),
         (Fault({"error": "model 'tiny' not found"}, status=404), RequestRefused, "not found"),
-        (Fault({"error": "tiny does not support tools"}, status=400), RequestRefused, "does not support tools"),
-        (Fault({"error": "input exceeds the context length"}, status=400), ContextTruncated, "context length"),
+        (Fault({"error": "tiny does not support tools"}, status=400), ContentRefused, "does not support tools"),
+        (Fault({"error": "input exceeds the context length"}, status=400), WindowExceeded, "context length"),
         (
             Fault({"error": {"type": "exceed_context_size_error", "message": "no"}}, status=400),
-            ContextTruncated,
+            WindowExceeded,
             "does not fit",
         ),
     ],

@@ -9,7 +9,16 @@ from typing import Any
 import anyio
 import pytest
 
-from harness.errors import Blamed, ContextTruncated, ExperimentError, ModelServerError, RequestRefused, UsageError
+from harness.errors import (
+    Blamed,
+    ContentRefused,
+    ContextTruncated,
+    ExperimentError,
+    ModelServerError,
+    RequestRefused,
+    UsageError,
+    WindowExceeded,
+)
 from harness.messages import Completion, Message, ModelSpec, Request, ToolCall
 from harness.models.openai import OpenAIProvider
 from harness.values import Usage
@@ -158,12 +167,12 @@ OVERFLOW = {"error": {"code": 400, "type": "exceed_context_size_error", "message
         (Fault({"error": {"message": "slow down"}}, status=429), ModelServerError, "slow down"),
         (Fault({"error": {"message": "no such model"}}, status=404), RequestRefused, "no such model"),
         (Fault({"error": {"message": "bad key"}}, status=401), RequestRefused, "bad key"),
-        (Fault({"error": {"message": "no tools"}}, status=400), RequestRefused, "no tools"),
-        (Fault(OVERFLOW, status=400), ContextTruncated, "too long"),
-        (Fault({"error": {"code": "context_length_exceeded", "message": "x"}}, status=400), ContextTruncated, "x"),
+        (Fault({"error": {"message": "no tools"}}, status=400), ContentRefused, "no tools"),
+        (Fault(OVERFLOW, status=400), WindowExceeded, "too long"),
+        (Fault({"error": {"code": "context_length_exceeded", "message": "x"}}, status=400), WindowExceeded, "x"),
         (
             Fault({"error": {"message": "This model's maximum context length is 8192 tokens"}}, status=400),
-            ContextTruncated,
+            WindowExceeded,
             "8192",
         ),
     ],
