@@ -37,6 +37,7 @@ To call a tool, write a block like this one, with nothing else in it:
 
 The results are in the next message. The tools:"""
 
+RESULT = "What counts in the end is the file /workspace/{file}."
 NUDGE = "No tool was called. Go on with a tool, or call submit if the work is done."
 NUDGE_LENGTH = "The answer reached its greatest length before it called a tool. Answer shorter, and call a tool."
 _NUDGES = 2
@@ -60,9 +61,10 @@ class LoopSeat:
     `max_turns` answers (1 to 1000).
 
     `tools` is the part of the rules' tools that it has, None for all; `tool_timeout_s` (up to 3600) and `output_bytes`
-    (256 bytes to 1 MiB) bound each call of a tool. `native` offers the tools by the provider's own means; without it,
-    for models that have no such means, the briefing tells how to write a call. Calls written in the text are
-    understood either way. Raises `PluginError` for an option that can't be used.
+    (256 bytes to 1 MiB) bound each call of a tool. `file` is the file below `/workspace` that is judged, for tasks
+    whose instruction doesn't name it. `native` offers the tools by the provider's own means; without it, for models
+    that have no such means, the briefing tells how to write a call. Calls written in the text are understood either
+    way. Raises `PluginError` for an option that can't be used.
     """
 
     name = "loop"
@@ -74,12 +76,14 @@ class LoopSeat:
         tools: Sequence[str] | None = None,
         tool_timeout_s: float = TIMEOUT_S,
         output_bytes: int = OUTPUT_BYTES,
+        file: str | None = None,
         native: bool = True,
     ) -> None:
         self.max_turns = options.whole(self.name, "max_turns", max_turns, low=1, high=1000)
         self.tools = tuple(TOOLS) if tools is None else options.names(self.name, "tools", tools, known=TOOLS)
         self.tool_timeout_s = options.seconds(self.name, "tool_timeout_s", tool_timeout_s, high=3600)
         self.output_bytes = options.whole(self.name, "output_bytes", output_bytes, low=256, high=1 << 20)
+        self.file = None if file is None else options.file_path(self.name, "file", file)
         self.native = options.flag(self.name, "native", native)
 
     def options(self) -> Mapping[str, Any]:
@@ -89,6 +93,7 @@ class LoopSeat:
             "tools": list(self.tools),
             "tool_timeout_s": self.tool_timeout_s,
             "output_bytes": self.output_bytes,
+            "file": self.file,
             "native": self.native,
         }
 
@@ -116,7 +121,7 @@ class _Session:
         self._desk = desk
         self._tools = tools
         self._offered = tools.specs() if seat.native else ()
-        head = Message(role="system", content=briefing(tools.specs(), native=seat.native))
+        head = Message(role="system", content=briefing(tools.specs(), native=seat.native, file=seat.file))
         task = Message(role="user", content=prompt(desk, round_view(desk)))
         self._history = History(start=(head, task), decoding=desk.decoding, tools=self._offered)
         self._silent = 0
@@ -168,16 +173,17 @@ class _Session:
         return Message(role="tool", content=text, tool_call_id=wish.id, tool_name=_plain_name(wish.name))
 
 
-def briefing(tools: Sequence[ToolSpec], *, native: bool) -> str:
+def briefing(tools: Sequence[ToolSpec], *, native: bool, file: str | None = None) -> str:
     """The system message: frozen text, and for models without tools of their own, how to call the ones there are."""
+    text = BRIEFING if file is None else f"{BRIEFING} {RESULT.format(file=file)}"
     if native:
-        return BRIEFING
+        return text
     lines = [
         f"- {tool.name}({', '.join(tool.parameters['properties'])}): {tool.description}"
         + "".join(f" {key}: {item['description']}" for key, item in tool.parameters["properties"].items())
         for tool in tools
     ]
-    return "\n".join([BRIEFING, "", GRAMMAR, "", *lines])
+    return "\n".join([text, "", GRAMMAR, "", *lines])
 
 
 def _wishes(reply: Completion, turn: int) -> list[_Wish]:

@@ -255,6 +255,22 @@ def test_options_are_pinned_as_data():
     """What a registration pins is canonical JSON, and it makes the same seat again."""
     seat = plugins.load("seats", "loop")(tools=["submit", "read"])
     assert dict(seat.options()) == {
-        "max_turns": 40, "tools": ["read", "submit"], "tool_timeout_s": 60.0, "output_bytes": 16384, "native": True,
+        "max_turns": 40, "tools": ["read", "submit"], "tool_timeout_s": 60.0, "output_bytes": 16384, "file": None,
+        "native": True,
     }  # fmt: skip
     assert LoopSeat(**json.loads(canonical_bytes(dict(seat.options())))).options() == seat.options()
+
+
+@pytest.mark.parametrize("native", [True, False])
+async def test_a_file_that_is_judged_is_named_to_the_model(bench, native):
+    """Tasks whose instruction names no file need it; without the option not a byte of the briefing changes."""
+    table = bench(FakeModel(SUBMIT if native else written("submit")))
+    seat = LoopSeat(file="src/solution.py", native=native)
+    await seat.sit(table.desk)
+    head = table.model.requests[0].messages[0].content
+    named = f"{BRIEFING} What counts in the end is the file /workspace/src/solution.py."
+    assert head == named if native else head.startswith(f"{named}\n\n{GRAMMAR}")
+    assert seat.options()["file"] == "src/solution.py"
+    for wrong in ("/etc/passwd", "../a", "", 7):
+        with pytest.raises(PluginError, match="file"):
+            LoopSeat(file=wrong)
