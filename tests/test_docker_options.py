@@ -315,6 +315,24 @@ def test_what_an_engine_can_not_give_is_refused() -> None:
         HOST.check(replace(SEALED, network="gateway"), None)
 
 
+def test_a_seat_that_is_somebody_else_on_the_host_is_refused() -> None:
+    """The kernel's own mapping is compared with what the workspace was made for; unseen, nothing is claimed."""
+
+    def mapped(*users: tuple[int, int, int]) -> Witness:
+        return Witness(descriptor=-1, first=1, roll=None, users=users)
+
+    remapped = replace(HOST, first_uid=300_000)
+    remapped.check_users("20017", "320017", mapped((0, 300_000, 65_536)))
+    remapped.check_users("20017", "320017", None)
+    replace(HOST, rootless=True).check_users("20017", "20017", mapped((0, 1000, 1), (1, 100_000, 65_536)))
+    with pytest.raises(WorkspaceError, match="runs user 20017 of a container as 420017 on its host: expected 320017"):
+        remapped.check_users("20017", "320017", mapped((0, 400_000, 65_536)))
+    with pytest.raises(WorkspaceError, match="as None on its host"):
+        remapped.check_users("20017", "320017", mapped((0, 300_000, 1000)))
+    split = mapped((0, 300_000, 20_000), (20_000, 500_000, 40_000))
+    assert (split.outside(19_999), split.outside(20_017), split.outside(60_000)) == (319_999, 500_017, None)
+
+
 def test_a_chosen_runtime_is_asked_for() -> None:
     """The runtime is part of the options that are compared; without a choice the engine's own is."""
     chosen = DockerBackend(url="unix:///nowhere", runtime="runsc").options(SEALED)

@@ -173,6 +173,8 @@ class DockerBackend:
                 host_pids="pid" in walls.host_namespaces,
                 witness=await to_thread.run_sync(Witness.of, facts["State"]["Pid"], facts["Id"]),
             )
+            host = await self._engine_host(body["Image"])
+            host.check_users(place.seat, place.uid, container.witness)
             if walls.network == "gateway":
                 await wait_for_forwarder(container)
             return container

@@ -18,6 +18,8 @@ from harness.walls import Walls
 from harness.workspaces.docker_engine import Engine
 from harness.workspaces.docker_folder import folder_of, make_folder, remove_folder
 from harness.workspaces.docker_owner import LABEL_OWNER, labels
+from harness.workspaces.docker_witness import Witness
+from harness.workspaces.images import SEATS
 
 __all__ = ["EngineHost", "look_at", "option_names"]
 
@@ -50,6 +52,19 @@ class EngineHost:
             raise WorkspaceError(
                 f"the container engine at {self.url} does not see this host's folders, so a workspace on it can't be "
                 "given the gateway's socket: use an engine on this machine, or the bubblewrap backend"
+            )
+
+    def check_users(self, seat: str, uid: str, witness: Witness | None) -> None:
+        """
+        Raise `WorkspaceError` unless the kernel has a container's user `seat` as `uid`, for whom its workspace is.
+        Where nobody can look, or not in the same numbers, there is nothing to compare.
+        """
+        if witness is None or self.rootless:
+            return
+        if (found := witness.outside(int(seat))) != int(uid):
+            raise WorkspaceError(
+                f"the container engine at {self.url} runs user {seat} of a container as {found} on its host: expected "
+                f"{uid}. Users must be mapped in one piece that has the numbers up to {SEATS[-1]}"
             )
 
 

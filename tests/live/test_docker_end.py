@@ -256,7 +256,7 @@ async def test_a_sweep_that_nobody_can_count_ends_everything(backend: DockerBack
     async with room(backend, image) as workspace:
         await workspace.exec(python(MESS, token, "0"), timeout_s=30)
         async with workspace.stream(python(SLEEPER, token)):
-            assert len(alive(token)) == 4
+            assert await wait_until(lambda: len(alive(token)) == 4)
             assert await workspace.sweep() is None
             assert alive(token) == []
 
