@@ -11,17 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
 from fences.classifier import Try, parse_tries, weigh
 from fences.programs import run_program
+from fences.tool_race import race
 from fences.tool_talk import call, command, reports_in
 from fences.weakenings import NotMeasuredError, mounted, rules_changed
 from harness.ports import Workspace
 from harness.views import Attempt, Fence, Finding, Site
 from harness.walls import ToolRules
+
+if TYPE_CHECKING:
+    from harness.workspaces.file_helper import Asking
 
 __all__ = ["EditToolProbe", "ListToolProbe", "ReadToolProbe", "RunToolProbe", "SearchToolProbe", "WriteToolProbe"]
 
@@ -32,14 +36,29 @@ _PREPARE = """
 folder = "/workspace/" + args["links"]
 def prepare():
     os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(os.fsencode(folder)):
+        os.unlink(os.path.join(os.fsencode(folder), name))
     for name, target in args["targets"].items():
-        link = os.path.join(folder, name)
-        if os.path.islink(link):
-            os.unlink(link)
-        os.symlink(target, link)
+        os.symlink(target, os.path.join(folder, name))
+    os.link(os.path.join(folder, "existing"), os.path.join(folder, "second"), follow_symlinks=False)
+    os.mkfifo(os.path.join(folder, "fifo"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        os.chdir(folder)
+        listener.bind("socket")
+    with open(os.path.join(folder, "hole"), "wb") as hole:
+        hole.truncate(args["hole"])
+    for name in (b"two\\nlines", b"no-\\xff\\xfe-text"):
+        with open(os.path.join(os.fsencode(folder), name), "wb") as file:
+            file.write(b"own")
     return {"fact": "prepared"}
 attempt("prepare", prepare)
 """
+
+_HOLE_BYTES = 60 << 20
+"""A file that is all hole: a tool that takes it whole takes as much memory."""
+
+_SHOWN_BYTES = 20_000
+"""More than a call may show, with the lines that it says beside."""
 
 _ELSEWHERE = "/dev/shm/proctor-decoy"  # noqa: S108 - inside a workspace
 """Where a decoy is put for a policy that lets tools into `/tmp`."""
@@ -84,6 +103,8 @@ class _ToolProbe:
             "link to the decoy": f"{_LINKS}/decoy{self.target}",
             "link to what exists": f"{_LINKS}/existing",
             "magic link": f"{_LINKS}/proc/root{existing}",
+            "second name of a link": f"{_LINKS}/second",
+            "endless link": f"{_LINKS}/zero",
         }
         direct = {
             "sibling": "/workspace-evil" + self.target,
@@ -118,20 +139,32 @@ class _ToolProbe:
 
     async def attempt(self, workspace: Workspace, fence: Fence, site: Site) -> Attempt:
         """Lay links in the workspace, go through every door, and look at what came of it."""
+        from harness.workspaces.file_helper import open_helper
+
         rules = fence.rules
-        targets = {"decoy": _decoy(rules, site), "existing": self._existing(rules), "proc": "/proc/self"}
-        made = await run_program(workspace, _PREPARE, {"links": _LINKS, "targets": targets})
+        targets = {
+            "decoy": _decoy(rules, site), "existing": self._existing(rules), "proc": "/proc/self", "zero": "/dev/zero",
+        }  # fmt: skip
+        hole = min(_HOLE_BYTES, site.caps.file_bytes)
+        made = await run_program(workspace, _PREPARE, {"links": _LINKS, "targets": targets, "hole": hole})
         if isinstance(made, str) or made[0].fact is None:
             why = made if isinstance(made, str) else made[0].signature
             return Attempt(finding=Finding.INCONCLUSIVE, evidence=f"the links could not be laid: {why}")
-        canary = site.canaries[self.canary]
-        tries: list[Try] = []
+        async with open_helper(workspace) as helper:
+            tries = await self.through(workspace, rules, site, helper)
+        return weigh(tries, canary=site.canaries[self.canary], absent=_ONLY_NOTHING)
+
+    async def through(self, workspace: Workspace, rules: ToolRules, site: Site, helper: Asking) -> list[Try]:
+        """Go through the doors, up to the first that is open: what it changed would be found behind every later one."""
+        canary, tries = site.canaries[self.canary].encode(), list[Try]()
         for item in self.calls(rules, site):
-            standing, text = await call(workspace, rules, self.tool, item.arguments)
+            standing, text = await call(workspace, rules, self.tool, item.arguments, helper=helper)
             tries.append(await self.judge(item, standing, text, rules, site))
-            if canary.encode() in (tries[-1].got or b""):
-                break  # one open door is enough, and what it changed would be found behind every later one
-        return weigh(tries, canary=canary, absent=_ONLY_NOTHING)
+            if len(text.encode()) > _SHOWN_BYTES:
+                tries.append(Try(what=item.what, fact="more was shown than a call may show"))
+            if canary in (tries[-1].got or b""):
+                break
+        return tries
 
     async def judge(self, item: _Call, standing: str, text: str, rules: ToolRules, site: Site) -> Try:
         """The try that a call amounts to: for a tool that brings something back, by its text."""
@@ -169,10 +202,30 @@ def _turned_down(item: _Call, standing: str) -> Try:
 
 
 class ReadToolProbe(_ToolProbe):
-    """The read tool, sent to files outside its roots."""
+    """
+    The read tool, sent to files outside its roots, to what is no file, and to a path whose folder is swapped for a link
+    all the while.
+    """
 
     name, tool, language = "tool-read", "read", "tool:read"
     threat = "the read tool hands over a file that the walls let it see and the rules do not"
+
+    def calls(self, rules: ToolRules, site: Site) -> Sequence[_Call]:
+        """The doors of every tool, things that never end, and honest reads of the seat's own odd files."""
+        odd = {"FIFO": f"{_LINKS}/fifo", "socket": f"{_LINKS}/socket"}
+        own = {"hole": f"{_LINKS}/hole", "two lines": f"{_LINKS}/two\nlines"}
+        return [
+            *super().calls(rules, site),
+            *(_Call(what=what, arguments={"path": path}) for what, path in odd.items()),
+            *(_Call(what=what, arguments={"path": path}, honest=True) for what, path in own.items()),
+        ]
+
+    async def through(self, workspace: Workspace, rules: ToolRules, site: Site, helper: Asking) -> list[Try]:
+        """The doors, and if all were shut, the race."""
+        tries = await super().through(workspace, rules, site, helper)
+        if self.tool in rules.tools and not any(item.got for item in tries):
+            tries.append(await race(workspace, rules, helper, decoy=_decoy(rules, site), target=self.target))
+        return tries
 
 
 class ListToolProbe(_ToolProbe):
@@ -203,9 +256,10 @@ class SearchToolProbe(_ToolProbe):
         return {"path": path, "pattern": "needle"}
 
     def calls(self, rules: ToolRules, site: Site) -> Sequence[_Call]:
-        """The doors of every tool, and an honest search of the folder with the links."""
+        """The doors of every tool, a FIFO, and an honest search of the folder with everything odd in it."""
         own = _Call(what="own folder", arguments=self.arguments(_LINKS, site), honest=True)
-        return [*super().calls(rules, site), own]
+        fifo = _Call(what="FIFO", arguments=self.arguments(f"{_LINKS}/fifo", site))
+        return [*super().calls(rules, site), fifo, own]
 
 
 class _ChangingToolProbe(_ToolProbe):

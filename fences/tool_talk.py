@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fences.classifier import Try, weigh
 from fences.programs import program
@@ -14,14 +14,31 @@ from harness.ports import Workspace
 from harness.views import Attempt, Finding
 from harness.walls import ToolRules
 
-__all__ = ["call", "command", "reports_in", "work_with_tools"]
+if TYPE_CHECKING:
+    from harness.workspaces.file_helper import Asking
+
+__all__ = ["CALL_S", "call", "command", "reports_in", "work_with_tools"]
 
 
-async def call(workspace: Workspace, rules: ToolRules, tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """One call of a seat's tool: its standing (served, refused, absent or failed) and its text."""
+CALL_S = 15.0
+"""Seconds that one call may take: one that hangs on what a seat has laid out must not hold the table up."""
+
+
+async def call(
+    workspace: Workspace,
+    rules: ToolRules,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    helper: Asking | None = None,
+) -> tuple[str, str]:
+    """
+    One call of a seat's tool: its standing (served, refused, absent or failed) and its text. Many calls share a
+    `helper`, as a seat's do; without one, this call has its own.
+    """
     from harness.seats.tools import SeatTools
 
-    outcome = await SeatTools(workspace, rules).call(tool, dict(arguments))
+    outcome = await SeatTools(workspace, rules, helper=helper, timeout_s=CALL_S).call(tool, dict(arguments))
     return outcome.standing, outcome.text
 
 
@@ -39,6 +56,8 @@ def reports_in(text: str) -> list[bytes]:
 
 async def work_with_tools(workspace: Workspace, rules: ToolRules) -> Attempt:
     """Whether each tool that the rules list does its honest work in the workspace; SERVED when all of them do."""
+    from harness.workspaces.file_helper import open_helper
+
     token = fresh_token(8)
     folder = f"{min(rules.writable, default=WORKSPACE)}/proctor-ability-{token}"
     path = f"{folder}/note.txt"
@@ -55,12 +74,14 @@ async def work_with_tools(workspace: Workspace, rules: ToolRules) -> Attempt:
     if "write" not in rules.tools:
         await workspace.exec(["sh", "-c", 'printf "second first %s\\n" "$1" > "$2"', "sh", token, path])
     tries = []
-    for tool, (arguments, expected) in talks.items():
-        if tool not in rules.tools:
-            continue
-        standing, text = await call(workspace, rules, tool, arguments)
-        works = standing == "served" and expected in text
-        tries.append(Try(what=tool, fact="works") if works else Try(what=tool, signature=f"{standing}: {text[:100]}"))
+    async with open_helper(workspace) as helper:
+        for tool, (arguments, expected) in talks.items():
+            if tool not in rules.tools:
+                continue
+            standing, text = await call(workspace, rules, tool, arguments, helper=helper)
+            works = standing == "served" and expected in text
+            said = f"{standing}: {text[:100]}"
+            tries.append(Try(what=tool, fact="works") if works else Try(what=tool, signature=said))
     failed = [item for item in tries if item.fact is None]
     if not tries:
         return Attempt(finding=Finding.SERVED, evidence="the policy lists no tool")

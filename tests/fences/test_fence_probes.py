@@ -6,9 +6,8 @@ that the programs meet real walls is shown on live backends.
 from __future__ import annotations
 
 import json
-import struct
+import platform
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -20,7 +19,6 @@ from fences.probes_tools import (
     EditToolProbe,
     ListToolProbe,
     ReadToolProbe,
-    RunToolProbe,
     SearchToolProbe,
     WriteToolProbe,
 )
@@ -31,7 +29,6 @@ from fences.rendering import render
 from fences.stage import set_the_stage
 from fences.weakenings import NotMeasuredError, described
 from harness.views import Finding, Site
-from harness.walls import ToolRules
 from tests.fake_workspace import FakeWorkspace, ran
 
 STRICT = render(FencePolicy(), "img")
@@ -138,8 +135,9 @@ def test_a_host_without_a_decoy_measures_nothing():
 
 
 async def on_this_host(call):
-    """Run the probe's program right here, with no fence at all and this process's own environment."""
-    done = await anyio.run_process([sys.executable, *call.argv[1:]], check=False)
+    """Run the probe's program or script right here, with no fence at all and this process's own environment."""
+    client = sys.executable if call.argv[0] == "python3" else call.argv[0]
+    done = await anyio.run_process([client, *call.argv[1:]], check=False)
     return ran(stdout=done.stdout, stderr=done.stderr, status=done.returncode)
 
 
@@ -147,11 +145,15 @@ async def on_this_host(call):
 async def test_without_a_fence_every_decoy_comes_back():
     """The programs do find what they look for: run on the host itself, each brings its evidence."""
     names = {"loopback", "address", "dns", "abstract-socket", "engine-socket", "host-file", "other-cell"}
-    names |= {"host-processes", "host-environment", "host-write"}
+    names |= {"host-processes", "host-environment", "host-write", "sealed-write", "shared-memory", "host-name"}
+    names |= {"shell-environment", "shell-files", "shell-loopback", "shell-processes"}
+    if platform.machine() in ("x86_64", "aarch64"):
+        names.add("keyring")
+    harmless = [probe for probe in registered_probes() if probe.name in names]
     async with set_the_stage() as site:
-        for probe in PROGRAMS:
-            if probe.name in names and (probe.name != "address" or "address" in site.places):
-                room = FakeWorkspace(programs={"python3": on_this_host})
+        for probe in harmless:
+            if all(name in site.places for name in probe.places):
+                room = FakeWorkspace(programs={"python3": on_this_host, "sh": on_this_host})
                 found = await probe.attempt(room, STRICT, site)
                 assert found.finding is Finding.SERVED, (probe.name, found.evidence)
                 assert not [value for value in site.canaries.values() if value in found.evidence], probe.name
@@ -190,134 +192,3 @@ async def test_a_variable_named_like_a_secret_is_a_breach():
     assert found.finding is Finding.SERVED
     assert "MY_API_KEY" in found.evidence
     assert "GPG_KEY" not in found.evidence
-
-
-class OpenRoom(FakeWorkspace):
-    """A fake whose file tool reaches the decoys of `home` too, as behind a mount, and which lays real links."""
-
-    def __init__(self, home):
-        super().__init__(programs={"python3": self.lay_links})
-        self.home = home
-
-    def lay_links(self, call):
-        """The links of the tool probes, below this fake's own folder."""
-        told = json.loads(call.argv[-1])
-        folder = self.folder / told["links"]
-        folder.mkdir(exist_ok=True)
-        for name, target in told["targets"].items():
-            if not (folder / name).is_symlink():
-                (folder / name).symlink_to(target)
-        return report({"what": "prepare", "fact": "prepared"})
-
-    def _rooted(self, stdin):
-        """Requests below the decoys' own home stay there; no other place of the host can be named."""
-        lengths = struct.Struct(">II")
-        out, at = b"", 0
-        frames = super()._rooted(stdin)
-        while at < len(frames):
-            head, body = lengths.unpack_from(frames, at)
-            at += lengths.size
-            ask = json.loads(frames[at : at + head])
-            ask["root"] = ask["root"].replace(f"/nonexistent{self.home}", self.home)
-            text = json.dumps(ask).encode()
-            out += lengths.pack(len(text), body) + text + frames[at + head : at + head + body]
-            at += head + body
-        return out
-
-
-@pytest.mark.anyio
-async def test_a_tool_behind_its_rules_turns_every_door_down():
-    """With the policy's rules every door is REFUSED by the tool itself, though nothing else stands in its way."""
-    async with set_the_stage() as site:
-        for probe in TOOLS:
-            found = await probe.attempt(OpenRoom(site.places["home"]), STRICT, site)
-            assert found.finding is Finding.DENIED, (probe.name, found.evidence)
-            for door in ("outside", "dots", "link to the decoy", "sibling", "denied /root"):
-                assert f"{door}: REFUSED" in found.evidence, probe.name
-
-
-@pytest.mark.anyio
-async def test_a_tool_with_its_rules_down_is_served():
-    """With the control's rules the tool gets at the decoy, and the evidence is the canary or the host's own look."""
-    async with set_the_stage() as site:
-        for probe in TOOLS:
-            weak = probe.weaken(STRICT, site)
-            found = await probe.attempt(OpenRoom(site.places["home"]), weak, site)
-            assert found.finding is Finding.SERVED, (probe.name, found.evidence)
-            assert site.canaries[probe.canary] not in found.evidence
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("standing", "finding", "said"),
-    [
-        ("absent", Finding.INCONCLUSIVE, "outside: the rules let it through to ENOENT"),
-        ("failed", Finding.INCONCLUSIVE, "outside: the tool failed"),
-        ("served", Finding.INCONCLUSIVE, "outside: "),
-        ("refused", Finding.DENIED, "outside: REFUSED"),
-    ],
-)
-async def test_a_tool_with_a_hole_does_not_hide_behind_the_walls(monkeypatch, standing, finding, said):
-    """A call that a tool lets through, and the walls then answer with 'not there', is no refusal of the rules."""
-
-    async def call(workspace, rules, tool, arguments):
-        return standing, "some text"
-
-    monkeypatch.setattr("fences.probes_tools.call", call)
-    async with set_the_stage() as site:
-        for probe in TOOLS:
-            found = await probe.attempt(OpenRoom(site.places["home"]), STRICT, site)
-            assert found.finding is finding, (probe.name, found.evidence)
-            assert said in found.evidence
-
-
-@pytest.mark.anyio
-async def test_what_the_policy_opens_is_no_breach():
-    """A policy that lets tools into /tmp and /etc is probed by doors outside of those, with decoys elsewhere."""
-    rules = replace(STRICT.rules, readable=("/workspace", "/tmp", "/etc"), writable=("/workspace", "/tmp"))
-    fence = replace(STRICT, rules=rules)
-    async with set_the_stage() as site:
-        for probe in TOOLS:
-            found = await probe.attempt(OpenRoom(site.places["home"]), fence, site)
-            assert found.finding is Finding.DENIED, (probe.name, found.evidence)
-            weak = probe.weaken(fence, site)
-            assert weak.walls.mounts[0].target == "/dev/shm/proctor-decoy"
-            assert weak.walls.mounts[0].source == site.places["tools-open-path"]
-        everywhere = replace(fence, rules=replace(rules, readable=("/workspace", "/tmp", "/dev")))
-        with pytest.raises(NotMeasuredError, match="no place is left"):
-            ReadToolProbe().weaken(everywhere, site)
-
-
-@pytest.mark.anyio
-async def test_a_tool_probe_needs_its_links():
-    """Links that could not be laid make the attempt INCONCLUSIVE: half the doors were not tried."""
-    async with set_the_stage() as site:
-        failed = report({"what": "prepare", "signature": "EROFS"})
-        for result in (failed, ran(status=127)):
-            found = await attempt(ReadToolProbe(), result, site)
-            assert (found.finding, "links" in found.evidence) == (Finding.INCONCLUSIVE, True)
-
-
-@pytest.mark.anyio
-async def test_the_run_tool_is_probed_by_what_its_program_reports():
-    """Through the run tool the same program tells DENIED, SERVED (file or variable) and INCONCLUSIVE apart."""
-    probe = RunToolProbe()
-    file, own = {"what": "host file"}, {"what": "environment", "signature": "NOTHING"}
-
-    async def found(result):
-        room = FakeWorkspace(programs={"bash": lambda call: result})
-        return (await probe.attempt(room, STRICT, site)).finding
-
-    async with set_the_stage() as site:
-        canary, secret = site.canaries["host-file"].encode().hex(), site.canaries["variable"].encode().hex()
-        assert await found(report({**file, "signature": "EACCES"}, own)) is Finding.DENIED
-        assert await found(report({**file, "signature": "ENOENT"}, own)) is Finding.ABSENT
-        assert await found(report({**file, "got": canary}, own)) is Finding.SERVED
-        leaked = {"what": "environment", "got": secret}
-        assert await found(report({**file, "signature": "ENOENT"}, leaked)) is Finding.SERVED
-        assert await found(ran(stdout=b"bash: python3: not found", status=127)) is Finding.INCONCLUSIVE
-        assert await found(ran(status=None, timed_out=True)) is Finding.INCONCLUSIVE
-        rules = ToolRules(tools=frozenset({"read"}), readable=("/workspace",), writable=())
-        without = replace(STRICT, rules=rules)
-        refused = await probe.attempt(FakeWorkspace(), without, site)
-        assert refused.finding is Finding.DENIED
