@@ -12,10 +12,15 @@ pytest.register_assert_rewrite(*(f"tests.live.conformance{part}" for part in _PA
 from tests.live.conformance import WorkspaceConformance  # noqa: E402  # after it is registered, so that its asserts explain themselves
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _image() -> None:
-    """The image that the workspaces start from is there."""
-    seat_image()
+class FromTheStore(WorkspaceConformance):
+    """Backends that start from the default image."""
+
+    image = "proctor-seat"
+
+    @pytest.fixture(autouse=True, scope="class")
+    def _image(self) -> None:
+        """It is there."""
+        seat_image()
 
 
 class OnOneLoop:
@@ -27,11 +32,10 @@ class OnOneLoop:
         return "asyncio"
 
 
-class TestBubblewrap(WorkspaceConformance):
+class TestBubblewrap(FromTheStore):
     """The embedded sandbox over an image of the store, on both loops."""
 
     spec = "harness.workspaces.bubblewrap:BubblewrapBackend"
-    image = "proctor-seat"
 
 
 class TestBubblewrapOverTheHost(OnOneLoop, WorkspaceConformance):
@@ -41,8 +45,7 @@ class TestBubblewrapOverTheHost(OnOneLoop, WorkspaceConformance):
     image = "host"
 
 
-class TestDocker(OnOneLoop, WorkspaceConformance):
+class TestDocker(OnOneLoop, FromTheStore):
     """The container engine."""
 
     spec = "harness.workspaces.docker:DockerBackend"
-    image = "proctor-seat"
