@@ -40,21 +40,40 @@ def machine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="module", params=[False, True], ids=["listed", "traced"])
+def traced(request: pytest.FixtureRequest) -> bool:
+    """With a debugger's calls, and without."""
+    return bool(request.param)
+
+
 @pytest.fixture(scope="module")
-def program(machine: str) -> list[Instruction]:
+def program(machine: str, traced: bool) -> list[Instruction]:
     """The filter for it."""
-    return compile_filter(profile(machine), machine)
+    return compile_filter(profile(machine, traced=traced), machine)
 
 
-def test_every_listed_call_is_allowed_and_every_other_is_not(program: list[Instruction], machine: str) -> None:
-    """Over all numbers there are, exactly the plain calls of the list pass."""
-    plain = {name for rule in profile(machine)["syscalls"] if not rule["args"] for name in rule["names"]} - {"clone3"}
+def test_every_listed_call_is_allowed_and_every_other_is_not(
+    program: list[Instruction], machine: str, traced: bool
+) -> None:
+    """Over all numbers there are, exactly the plain calls of the list pass; ptrace only where it is asked for."""
+    rules = profile(machine, traced=traced)["syscalls"]
+    plain = {name for rule in rules if not rule["args"] for name in rule["names"]} - {"clone3"}
+    assert ("ptrace" in plain) == traced
     allowed = {number for name, number in numbers(machine).items() if name in plain and number is not None}
     ruled = {numbers(machine)[name] for name in ("clone", "clone3", "socket", "socketpair", "personality")}
     for number in set(range(600)) - ruled:
         expected = ALLOW if number in allowed else EPERM
         assert answer(program, machine, number) == expected, number
     assert len(allowed) > 200
+
+
+def test_a_policy_with_debuggers_has_a_filter_too(machine: str) -> None:
+    """What a debugger needs passes where the policy allows it, and nothing else changes."""
+    strict, traced = (compile_filter(profile(machine, traced=traced), machine) for traced in (False, True))
+    calls = {numbers(machine)[name] for name in ("kcmp", "process_vm_readv", "process_vm_writev", "ptrace")}
+    for number in range(600):
+        before, after = (answer(made, machine, number) for made in (strict, traced))
+        assert (before, after) == (EPERM, ALLOW) if number in calls else before == after, number
 
 
 def test_another_architecture_ends_the_process(program: list[Instruction], machine: str) -> None:
