@@ -16,6 +16,7 @@ import pytest
 from harness import environment
 from harness.clock import fresh_token
 from harness.errors import FenceError, ImageError, WorkspaceError
+from harness.ports import Workspace
 from harness.walls import Caps, Mount, Walls
 from harness.workspaces.bubblewrap import BubblewrapBackend
 from harness.workspaces.control_groups import Groups, groups_available
@@ -120,6 +121,77 @@ async def test_the_kernel_is_walled_in_and_programs_still_work() -> None:
     assert {"ptrace ok", "keyctl ok", "unshare ok"} <= set(weak)
 
 
+async def test_a_debugger_works_where_it_is_asked_for() -> None:
+    """`traced` lets ptrace through and nothing else of what the list leaves out."""
+    async with BubblewrapBackend().open(replace(WALLS, system_calls="traced"), run="t") as room:
+        said = set((await room.exec(python(CALLS))).stdout.decode().splitlines())
+    assert {"ptrace ok", "keyctl EPERM", "unshare EPERM", "vsock EPERM", "alg EPERM", "raw EPERM"} <= said
+
+
+@pytest.mark.parametrize(
+    ("kind", "program"),
+    [("uts", "hostname"), ("ipc", "readlink /proc/self/ns/ipc"), ("cgroup", "readlink /proc/self/ns/cgroup")],
+)
+async def test_each_namespace_is_a_wall_of_its_own(kind: str, program: str) -> None:
+    """With one of the host's namespaces a program sees the host there, and the facts tell that one and no other."""
+    here = (await anyio.run_process(["sh", "-c", program])).stdout
+    modes = {}
+    for shared in ((), (kind,)):
+        async with BubblewrapBackend().open(replace(WALLS, host_namespaces=shared), run="t") as room:
+            assert ((await room.exec(["sh", "-c", program])).stdout == here) == bool(shared)
+            facts = await room.facts()
+            modes[shared] = {name for name in ("uts", "ipc", "cgroup", "pid") if facts[f"{name}_mode"] == "host"}
+    assert modes == {(): set(), (kind,): {kind}}
+
+
+async def test_an_added_capability_is_there_and_told() -> None:
+    """A capability that a control adds is in every set of the seat's programs; without it none is."""
+    async with BubblewrapBackend().open(replace(WALLS, capabilities=("NET_RAW",)), run="t") as room:
+        held = (await room.exec(["grep", "^Cap", "/proc/self/status"])).stdout
+        facts = await room.facts()
+    assert {int(line.split()[1], 16) for line in held.splitlines()} == {1 << 13}
+    assert (facts["cap_add"], facts["cap_drop"]) == (["NET_RAW"], ["ALL"])
+
+
+async def test_a_writable_root_is_writable_in_each_folder_and_the_image_is_not() -> None:
+    """Files can be put into the folders of the root, for this execution alone: the stored image has none of them."""
+    fill = "for d in / /etc /usr /var /root; do echo x > $d/probe && cat $d/probe; done"
+    async with BubblewrapBackend().open(replace(WALLS, read_only_root=False), run="t") as room:
+        assert (await room.exec(["sh", "-c", fill])).stdout == b"x\n" * 5
+        assert (await room.exec(["ls", "/etc/probe"])).status != 0
+        assert (await room.exec(python("import encodings, json; print(1)"))).stdout == b"1\n"
+
+
+async def test_an_end_in_the_middle_of_a_start_is_an_end() -> None:
+    """`remains` at any instant of another program's start: it ends without a status, and nothing of it is alive."""
+    for step in range(15):
+        async with BubblewrapBackend().open(WALLS, run="t") as room, anyio.create_task_group() as tasks:
+            ran: list[int | None] = []
+
+            async def run(room: Workspace = room, ran: list[int | None] = ran) -> None:
+                ran.append((await room.exec(["sleep", "60"])).status)
+
+            tasks.start_soon(run)
+            await anyio.sleep(step * 0.002)
+            async with room.remains() as rest:
+                assert rest.proof.alive == 0
+                assert await anyio.to_thread.run_sync(named, room.name) == []
+        assert ran[0] != 0
+
+
+async def test_options_cut_short_start_nothing() -> None:
+    """An execution that is ended while bwrap still reads its options never runs its program without the last of them."""
+    look = ["sh", "-c", "grep Seccomp: /proc/self/status >> /workspace/ran"]
+    large = {f"A{number}": "x" * 100_000 for number in range(10)}
+    async with BubblewrapBackend().open(WALLS, run="t") as room:
+        for step in range(20):
+            with anyio.move_on_after(step * 0.002):
+                await room.exec(look, env=large)
+            assert await anyio.to_thread.run_sync(named, room.name) == []
+        assert (await room.exec(look, env=large)).status == 0
+        assert set((await room.exec(["cat", "ran"])).stdout.splitlines()) == {b"Seccomp:\t2"}
+
+
 async def test_as_root_the_seat_is_nobody_on_the_host() -> None:
     """Files of the seat belong to an unprivileged user of the host, and not to root in disguise."""
     assert os.geteuid() == 0, "this one is about root"
@@ -190,9 +262,10 @@ async def test_what_cannot_be_opened_says_why(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ImageError, match="no-such-image"):
         async with BubblewrapBackend().open(replace(WALLS, image="no-such-image"), run="t"):
             pass
-    with pytest.raises(FenceError, match="bridge"):
-        async with BubblewrapBackend().open(replace(WALLS, network="bridge"), run="t"):
-            pass
+    for change, said in (({"network": "bridge"}, "bridge"), ({"keeper_apart": False}, "keeper_apart")):
+        with pytest.raises(FenceError, match=said):
+            async with BubblewrapBackend().open(replace(WALLS, **change), run="t"):
+                pass
     closed = tmp_path / "closed"
     with pytest.raises(WorkspaceError, match=r"chmod o\+x"):
         async with BubblewrapBackend(home=closed).open(WALLS, run="t"):
