@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from types import TracebackType
+from typing import Literal, Protocol, Self
 
 import anyio
 
-__all__ = ["Bounds", "Ledger", "Place", "Scope", "ScopeName", "admit"]
+__all__ = ["Admitting", "Bounds", "Ledger", "Place", "Scope", "ScopeName", "admit"]
 
 ScopeName = Literal["cell", "arm", "run"]
 
@@ -39,10 +40,19 @@ class Admitting(Protocol):
         """Whether no limit is used up, and the seat goes on."""
         ...
 
+    def next_call(self) -> int:
+        """The number of a call that is admitted now."""
+        ...
+
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Place:
-    """One call's place: it waits until it is `admitted`, then holds `tokens` and `usd` reserved until it is left."""
+    """
+    One call's place, to be used by `async with`: entering it waits until it is `admitted`, and it holds `tokens` and
+    `usd` reserved until it is left. `number` counts the calls of its meter from 0.
+
+    A class, and no generator: a seat may be abandoned inside, and a generator that is left half-way can't be ended.
+    """
 
     meter: Admitting
     tokens: int
@@ -50,23 +60,36 @@ class Place:
     number: int = -1
     admitted: anyio.Event = field(default_factory=anyio.Event)
 
-    def join(self) -> None:
-        """Wait in the line of every scope."""
+    async def __aenter__(self) -> Self:
         for scope in self.meter.scopes:
             scope.ledger.waiting[self] = None
+        admit(self.meter.scopes)
+        try:
+            await self.admitted.wait()
+        except BaseException:
+            self.leave()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
 
     def enter(self) -> None:
         """Reserve in every scope."""
         for scope in self.meter.scopes:
             scope.ledger.waiting.pop(self)
             scope.ledger.in_flight[self] = None
+        self.number = self.meter.next_call()
         self.admitted.set()
 
     def leave(self) -> None:
-        """Neither wait nor hold anything."""
+        """Neither wait nor hold anything, and let others go."""
         for scope in self.meter.scopes:
             scope.ledger.waiting.pop(self, None)
             scope.ledger.in_flight.pop(self, None)
+        admit(self.meter.scopes)
 
 
 @dataclass(kw_only=True, slots=True)

@@ -6,10 +6,9 @@ A limit never raises into the seat, since an agent that catches every exception 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 
-from harness.admission import Bounds, Ledger, Place, Scope, admit
+from harness.admission import Bounds, Ledger, Place, Scope
 from harness.clock import Clock
 from harness.messages import Request
 from harness.models.checks import prompt_ceiling
@@ -77,7 +76,6 @@ class Meter:
         for place in [place for scope in self.scopes for place in (*scope.ledger.waiting, *scope.ledger.in_flight)]:
             if place.meter is self:
                 place.leave()
-        admit(self.scopes)
         if self._start is None:
             return
         self._wall = self._clock.monotonic() - self._start
@@ -95,27 +93,19 @@ class Meter:
             self._hold(scope, "usd", spent.usd, bounds.usd, used_up=True)
         return not self.stopped
 
-    @asynccontextmanager
-    async def call(self, estimate: int) -> AsyncIterator[Place]:
+    def call(self, estimate: int) -> Place:
         """
-        Admit one call, which may use up to `estimate` tokens, and hold them for it until the context ends; it is for
-        the caller to charge it before that. `number` of its place counts the try's calls from 0.
-
-        It waits while the call would not fit beside those in flight, and without an end where a limit is used up: by
-        then the seat's scope is cancelled, and this is a place where the cancellation is delivered.
+        A place for one call, which may use up to `estimate` tokens: an async context, in which the call is made and
+        charged. Where a limit is used up, entering it never returns: by then the seat's scope is cancelled, and this is
+        where the cancellation is delivered.
         """
         dollars = 0.0 if self._rates is None else self._rates.upper(Usage(), estimate)
-        place = Place(meter=self, tokens=estimate, usd=dollars)
-        place.join()
-        try:
-            admit(self.scopes)
-            await place.admitted.wait()
-            place.number = self._admitted
-            self._admitted += 1
-            yield place
-        finally:
-            place.leave()
-            admit(self.scopes)
+        return Place(meter=self, tokens=estimate, usd=dollars)
+
+    def next_call(self) -> int:
+        """The number of a call that is admitted now: they count from 0."""
+        self._admitted += 1
+        return self._admitted - 1
 
     def charge_call(self, usage: Usage, *, estimate: int, output_bytes: int) -> None:
         """
