@@ -19,7 +19,7 @@ import pytest
 
 from harness.clock import fresh_token
 from harness.ports import Workspace
-from harness.walls import Caps
+from harness.walls import Caps, Mount
 from harness.workspaces.file_helper import Helper, open_helper
 from harness.workspaces.files import FileAbsent, FileFailed, FileRefused, Files, FileToolError
 from tests.live.images import seat_image
@@ -124,6 +124,7 @@ def canary() -> Iterator[Path]:
     """A folder of the host's, outside every workspace, with a file that only the host has. Nobody may change it."""
     folder, secret = Path(tempfile.mkdtemp(prefix="proctor-canary-")), f"canary-{fresh_token()}"
     (folder / "passwd").write_text(secret)
+    folder.chmod(0o755)
     yield folder
     left = {path.name: path.read_text() for path in folder.iterdir()}
     shutil.rmtree(folder)
@@ -239,6 +240,18 @@ class HelperAttacks(Rooms):
             assert (await Files(helper).read("a")).data == b"text"
             assert (await room.exec(["true"])).status == 0
         assert set(causes) <= {"killed", "crowded"}
+
+    async def test_a_mount_below_the_workspace_is_not_entered(self, canary: Path) -> None:
+        """Sealed walls have none; with one shown by weakened walls, a program reads it and the file tool does not."""
+        shown = (Mount(source=str(canary), target="/workspace/mounted"),)
+        async with self.room(mounts=shown) as room, open_helper(room) as helper:
+            ran = await room.exec(["cat", "/workspace/mounted/passwd"])
+            assert ran.stdout.startswith(b"canary-"), ran.stderr
+            files = Files(helper)
+            for attempt in (files.read("mounted/passwd"), files.write("mounted/new", b""), files.list("mounted")):
+                with pytest.raises(FileRefused, match="out of its root"):
+                    await attempt
+            assert (await files.search("canary-")).matches == ()
 
     async def test_a_race_of_renames_serves_nothing_from_outside(self, canary: Path) -> None:
         """

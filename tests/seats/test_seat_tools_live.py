@@ -7,7 +7,9 @@ import pytest
 from harness import plugins
 from harness.clock import fresh_token
 from harness.seats.tools import SeatTools
+from harness.transcript import Transcript, read_transcript
 from harness.walls import Walls
+from harness.workspaces.file_helper import open_helper
 from tests.seats.desks import RULES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live, pytest.mark.timeout(120)]
@@ -102,3 +104,40 @@ async def test_a_command_that_goes_on_is_stopped(name):
         assert outcome.standing == "served"
         assert "[cut: a call shows at most 16384 bytes]" in outcome.text
         assert int(outcome.text.split("\n", 1)[0]) < 10
+
+
+@pytest.mark.parametrize(("name", "counted"), [("bubblewrap", 0), ("docker", 3)])
+async def test_nothing_runs_on_after_a_call(name, counted, tmp_path):
+    """
+    A background job, one in a session of its own and a stopped one are ended before the call is answered; where they
+    outlive their command they are counted and told. The helper goes on, and nobody is blamed.
+    """
+    events = []
+    async with (
+        opened(name) as room,
+        open_helper(room, event=lambda cause, said: events.append((cause, said))) as helper,
+    ):
+        with Transcript(tmp_path / "t.jsonl") as transcript:
+            tools = SeatTools(room, RULES, helper=helper, timeout_s=20, transcript=transcript)
+            await tools.call("write", {"path": "a", "content": "text"})
+            mess = "sleep 600.25 & setsid sleep 600.25 & sleep 600.25 & kill -STOP $!; echo made"
+            outcome = await tools.call("run", {"command": mess})
+            assert outcome.left == counted
+            assert outcome.text.startswith("made\n[exit status 0]")
+            assert ("left running" in outcome.text) == bool(counted)
+            alive = await tools.call(
+                "run", {"command": "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -ac 'sleep 600[.]25'"}
+            )
+            assert alive.text.startswith("0\n")
+            assert (await tools.call("read", {"path": "a"})).text == "text"
+    assert [event["left"] for event in read_transcript(tmp_path / "t.jsonl")] == [None, counted, 0, None]
+    assert events == []
+
+
+async def test_with_background_a_server_lives_from_call_to_call():
+    """A policy that allows it: what one call starts the next one finds."""
+    async with opened("docker") as room, open_helper(room) as helper:
+        tools = SeatTools(room, replace(RULES, background=True), helper=helper, timeout_s=20)
+        assert (await tools.call("run", {"command": "sleep 600 & echo $! > pid"})).left is None
+        outcome = await tools.call("run", {"command": "kill -0 $(cat pid) && echo alive"})
+        assert outcome.text.startswith("alive\n")
