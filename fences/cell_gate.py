@@ -15,10 +15,10 @@ from typing import Any
 
 import anyio
 
-from fences.abilities import PROGRAMS
+from fences.abilities import PROGRAMS, try_ability
 from fences.batch import Batch, Body, run_batch
 from fences.classifier import Try, masked, weigh
-from fences.policy import FencePolicy
+from fences.policy import MODEL_REACHED, FencePolicy
 from fences.programs import ProgramProbe
 from fences.receipt import registered_probes
 from fences.rendering import layer_digests, render
@@ -117,14 +117,15 @@ class CellGate:
         abilities = self._abilities(task)
         facts, batch = await _looked(room, [*self._attempts(), *abilities])
         watch.note("looking")
-        check_running(self.policy, self.fence.walls, facts)
+        faults += self._running(facts)
         if isinstance(batch, str):
-            raise FenceError(f"this cell's gate could not look: {batch}")
+            raise FenceError("this cell's gate: " + "; ".join([*faults, f"it could not look: {batch}"]))
         found = await self._findings(batch)
         faults += [
             self._disagreement(name, attempt) for name, attempt in found.items() if not self._agrees(name, attempt)
         ]
         faults += _inabilities(abilities, batch, task)
+        faults += await self._unreached(room)
         faults += [f"the gate left a trace that the seat would find: {trace}" for trace in batch.left]
         watch.note("weighing")
         if faults:
@@ -142,7 +143,7 @@ class CellGate:
         watch.note("layers")
         facts, batch = await _looked(room, self._attempts())
         watch.note("looking")
-        check_running(self.policy, self.fence.walls, facts)
+        faults += self._running(facts)
         found = {} if isinstance(batch, str) else await self._findings(batch)
         served = {name: attempt for name, attempt in found.items() if attempt.finding is Finding.SERVED}
         faults += [self._disagreement(name, attempt) for name, attempt in served.items()]
@@ -167,6 +168,14 @@ class CellGate:
             if self.pinned.get(name) != digest
         ]
 
+    def _running(self, facts: Mapping[str, Any]) -> list[str]:
+        """What runs otherwise than was asked for."""
+        try:
+            check_running(self.policy, self.fence.walls, facts)
+        except FenceError as error:
+            return [str(error)]
+        return []
+
     def _attempts(self) -> list[Body]:
         return [
             Body(name=probe.name, body=probe.body, arguments=probe.arguments(self.fence, self.site))
@@ -180,6 +189,13 @@ class CellGate:
         if "read-task" in self.policy.must_work and (paths := list(task)[:TASK_FILES]):
             bodies.append(Body(name=ABILITY + "read-task", body=_READ_TASK, arguments={"paths": paths}))
         return bodies
+
+    async def _unreached(self, room: Workspace) -> list[str]:
+        """Why no model would answer through the gateway, where the policy has one."""
+        if MODEL_REACHED not in self.policy.must_work:
+            return []
+        found = await try_ability(MODEL_REACHED, room, self.fence.rules)
+        return [] if found.finding is Finding.SERVED else [f"{ABILITY}{MODEL_REACHED}: {found.evidence}"]
 
     async def _findings(self, batch: Batch) -> dict[str, Attempt]:
         found = {}

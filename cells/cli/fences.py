@@ -1,4 +1,4 @@
-"""Commands about fences: show, probe, qualify, replay; audit stands in `auditing.py`."""
+"""Commands about fences: show, probe, qualify, replay, new-probe; audit stands in `auditing.py`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ RUNS = Path("runs")
 def add_to(app: typer.Typer) -> None:
     """Add the group to the command line."""
     group = typer.Typer(
-        help="Show, probe, qualify, replay and audit fences.", no_args_is_help=True, rich_markup_mode=None
+        help="Show, probe, qualify, replay and audit fences, and start a new probe.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
     )
     for command in (show, probe, qualify, replay, audit):
         group.command()(command)
+    group.command("new-probe")(new_probe)
     app.add_typer(group, name="fence")
 
 
@@ -163,3 +166,20 @@ def _replay_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"differs: {what}: recorded {item['recorded']}, replayed {item['replayed']} ({why})")
     same = "the findings are identical" if found["compared"] == "findings" else "identical"
     return [*lines, same if found["identical"] else "not identical"]
+
+
+def new_probe(
+    name: Annotated[str, typer.Argument(help="The probe's name, in small letters and hyphens.")],
+    language: Annotated[
+        str, typer.Option("--language", help="What the attempt is written in: python or shell.")
+    ] = "python",
+    folder: Annotated[Path, typer.Option("--folder", help="Where the package's folder is made.")] = Path(),
+) -> None:
+    """Write a package with a new probe, its weakening and its tests."""
+    from fences.scaffold import new_probe as work
+
+    written = work(name, language, folder)
+    for path in written:
+        typer.echo(f"wrote {path}")
+    package = written[0].parent
+    typer.echo(f"next: python -m pytest {package}, then pip install -e {package}, then proctor fence qualify")

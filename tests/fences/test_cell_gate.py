@@ -18,6 +18,7 @@ from harness.clock import SystemClock
 from harness.errors import FenceError
 from harness.tree import Tree
 from harness.views import Attempt, Finding, Site
+from harness.walls import GATEWAY_FOLDER, GATEWAY_SOURCE
 from tests.fake_workspace import FakeBackend, FakeWorkspace, ran
 from tests.fences.test_fence_running import FACTS
 
@@ -118,7 +119,7 @@ async def test_a_room_as_it_was_qualified_passes():
         ({"must_work_run_python3": {"what": "r", "signature": "EMPTY"}}, "must-work-run-python3: INCONCLUSIVE"),
         ({"task.md": digest_bytes(b"Do that.")}, "must-work-read-task: task.md: other bytes than were laid in"),
         ({"left": ["/tmp/x: no"]}, "left a trace that the seat would find: /tmp/x: no"),
-        ({"answer": ran(status=127)}, "could not look: exit 127"),
+        ({"answer": ran(status=127)}, "it could not look: exit 127"),
         ({"facts": {**FACTS, "network_mode": "bridge"}}, "network_mode: asked for none, running with bridge"),
         ({"facts": {**FACTS, "mounts": [{"source": "/", "target": "/mnt", "read_only": True}]}}, "mounts: asked for"),
     ],
@@ -169,6 +170,26 @@ async def test_an_end_that_can_not_be_told_is_no_breach():
         await gate().after(room(door={"what": "d", "got": b"feedc0de".hex()}))
     with pytest.raises(FenceError, match="pid_mode"):
         await gate().after(room(facts={**FACTS, "pid_mode": "host"}))
+
+
+async def test_every_reason_is_told_at_once():
+    """What runs, what was found and what does not work, together: one hole is often seen by several."""
+    served = {"what": "d", "got": b"feedc0de".hex()}
+    with pytest.raises(FenceError) as caught:
+        await gate().before(room(facts={**FACTS, "pid_mode": "host"}, door=served, left=["/tmp/x"]), TASK)
+    for said in ("pid_mode: asked for private", "probe 'door': SERVED", "left a trace"):
+        assert said in str(caught.value)
+
+
+async def test_a_model_that_can_not_be_reached_refuses():
+    """Behind the gateway the seat's one model must answer; a workspace without a forwarder has none."""
+    policy = replace(POLICY, network="gateway", must_work=("model-reached",))
+    backend = FakeBackend()
+    pinned = {**layer_digests(policy, "img", backend), "policy": policy.digest, "image": "sha256:fake-img"}
+    folder = {"source": GATEWAY_SOURCE, "target": GATEWAY_FOLDER, "read_only": True}
+    facts = {**FACTS, "network_mode": "gateway", "mounts": [folder]}
+    with pytest.raises(FenceError, match="must-work-model-reached: "):
+        await gate(policy=policy, fence=render(policy, "img"), pinned=pinned).before(room(facts=facts), TASK)
 
 
 async def test_a_policy_that_asks_for_less_is_asked_less():

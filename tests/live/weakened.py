@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from harness.ports import Workspace
 from harness.walls import Mount, Walls
@@ -14,13 +15,16 @@ __all__ = ["WEAKENINGS", "Weakened"]
 
 SOCKET = "/var/run/docker.sock"
 
+BRIDGE: Literal["bridge", "host"] = "bridge" if Path("/sys/class/net/docker0").exists() else "host"
+"""The engine's default network; the host's own where the engine was started without a bridge and can't give one."""
+
 
 def _shown(walls: Walls, mount: Mount) -> Walls:
     return replace(walls, mounts=(*walls.mounts, mount))
 
 
 WEAKENINGS: dict[str, tuple[Callable[[Walls], Walls], tuple[str, ...]]] = {
-    "bridge network": (lambda walls: replace(walls, network="bridge"), ("route", "network_mode")),
+    "bridge network": (lambda walls: replace(walls, network=BRIDGE), ("route", "network_mode", "network-mode")),
     "engine socket": (
         lambda walls: _shown(walls, Mount(source=SOCKET, target=SOCKET, read_only=False)),
         ("engine-socket", "mounts"),
