@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import WorkspaceError
 from harness.walls import Caps
 from harness.workspaces import control_groups
 from harness.workspaces.control_groups import Groups
@@ -61,3 +62,63 @@ def test_a_process_joins_every_group(top: Path) -> None:
     assert all(path.read_text() == "41" for path in lists)
     assert groups.members() == [41]
     assert Groups(name="another").members() == []
+
+
+@pytest.fixture
+def kernel(top: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same folder, where a new group has the files that a kernel with swap accounting gives it."""
+    make = Path.mkdir
+
+    def mkdir(self: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        make(self, mode, parents, exist_ok)
+        if self.name == "room":
+            for name in ("memory.swap.max", "memory.memsw.limit_in_bytes"):
+                (self / name).write_text("max")
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    return top
+
+
+def test_swap_is_no_way_around_the_limit(kernel: Path) -> None:
+    """Where swap is counted there is none for a workspace: version 1 limits the sum, version 2 the swap itself."""
+    groups = Groups(name="room")
+    groups.make(CAPS)
+    unified = (kernel / "cgroup.subtree_control").exists()
+    name, value = ("memory.swap.max", "0") if unified else ("memory.memsw.limit_in_bytes", str(CAPS.memory_bytes))
+    (written,) = [path for path in kernel.rglob(f"room/{name}") if path.read_text() != "max"]
+    assert written.read_text() == value
+    limit = next(path for path in kernel.rglob("room/memory.*") if path.name in {"memory.max", "memory.limit_in_bytes"})
+    limit.write_text(str(100 << 20))
+    written.write_text("0" if unified else str(100 << 20))
+    assert groups.told(CAPS)["memory_and_swap_bytes"] == CAPS.memory_bytes
+    written.write_text(str(50 << 20) if unified else str(150 << 20))
+    assert groups.told(CAPS)["memory_and_swap_bytes"] == 150 << 20
+
+
+def test_one_tree_lets_its_groups_have_the_controllers(top: Path) -> None:
+    """Version 2 gives a group only the controllers that every group above it lets be; version 1 knows no such thing."""
+    Groups(name="room").make(CAPS)
+    told = {path.parent.name: path.read_text() for path in top.rglob("cgroup.subtree_control")}
+    unified = (top / "cgroup.subtree_control").exists()
+    assert told == ({top.name: "+memory +cpu", "proctor": "+memory +cpu"} if unified else {})
+
+
+def test_the_quota_is_of_whole_cores(top: Path) -> None:
+    """The CPU time of a period is the cores times the period, and never less than what the kernel takes."""
+    for name, cpus, quota in (("one", 1.0, 100_000), ("some", 2.5, 250_000), ("least", 0.0001, 1000)):
+        Groups(name=name).make(replace(CAPS, cpus=cpus))
+        (path,) = [path for path in top.rglob(f"{name}/cpu.*") if path.name in {"cpu.max", "cpu.cfs_quota_us"}]
+        assert path.read_text() in {str(quota), f"{quota} 100000"}
+
+
+def test_removing_says_when_somebody_is_still_there(top: Path) -> None:
+    """A group that the kernel doesn't let go is named; one that isn't there is gone already."""
+    groups = Groups(name="room")
+    groups.remove()
+    groups.make(CAPS)
+    with pytest.raises(WorkspaceError, match=r"room can't be removed.*Who is in it"):
+        groups.remove()
+    for path in top.rglob("room/*"):
+        path.unlink()
+    groups.remove()
+    assert list(top.rglob("room")) == []
