@@ -101,7 +101,7 @@ attempt("list of mounts", look)
         return mounted(fence, site.places["sealed-path"], target="/tmp/shown")  # noqa: S108 - in a workspace
 
 
-class MountFlagsProbe(OutsideProbe):
+class MountFlagsProbe(ProgramProbe):
     """
     The flags of every mount that can be written to: without `nosuid` a program in it may change the user, without
     `nodev` a file in it may be a device.
@@ -110,7 +110,7 @@ class MountFlagsProbe(OutsideProbe):
     name = "mount-flags"
     threat = "the seat makes a file that runs as another user, or that is a device of the host's"
     holds = frozenset({Finding.ABSENT})
-    core = (
+    body = (
         MOUNTS
         + """
 def check():
