@@ -101,7 +101,7 @@ attempt("list of mounts", look)
         return mounted(fence, site.places["sealed-path"], target="/tmp/shown")  # noqa: S108 - in a workspace
 
 
-class MountFlagsProbe(ProgramProbe):
+class MountFlagsProbe(OutsideProbe):
     """
     The flags of every mount that can be written to: without `nosuid` a program in it may change the user, without
     `nodev` a file in it may be a device.
@@ -110,17 +110,19 @@ class MountFlagsProbe(ProgramProbe):
     name = "mount-flags"
     threat = "the seat makes a file that runs as another user, or that is a device of the host's"
     holds = frozenset({Finding.ABSENT})
-    body = (
+    core = (
         MOUNTS
         + """
 def check():
+    lacking = 0
     for item in mounts():
         free = {"nosuid", "nodev"} - set(item["options"])
         kernels = any(inside(item["place"], folder) for folder in ("/dev", "/proc", "/sys"))
         if item["read_only"] or not free or kernels and free == {"nodev"}:
             continue
         tries.append({"what": item["place"], "fact": "writable without " + " ".join(sorted(free))})
-    return {"fact": "mounts lack flags"} if tries else {"signature": "NOTHING"}
+        lacking += 1
+    return {"fact": "mounts lack flags"} if lacking else {"signature": "NOTHING"}
 attempt("flags", check)
 """
     )

@@ -150,6 +150,15 @@ def test_writable_mounts_need_both_flags(line, fact, monkeypatch):
     assert facts.get("/mnt") == fact
 
 
+def test_flags_that_are_set_are_none_that_lack(monkeypatch):
+    """In a control inside a user namespace nothing lacks: the note of where it is makes no finding."""
+    probe = MountFlagsProbe()
+    arguments = {**probe.arguments(STRICT, NOWHERE), "control": True}
+    tries = tries_of(probe, BUBBLEWRAP, arguments, monkeypatch)
+    assert tries[-1].signature == "NOTHING"
+    assert not [item for item in tries if item.fact]
+
+
 def test_a_folder_of_the_harness_is_found_in_the_list_of_mounts(monkeypatch):
     """By its name, in whatever field it stands."""
     probe = MountInfoProbe()

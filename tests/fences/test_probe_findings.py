@@ -169,7 +169,7 @@ async def test_a_control_in_a_user_namespace_is_not_measured():
     """What such a namespace closes by itself is no wall of ours: its control says so; with the fence up it counts."""
     inside = {"what": "control", "signature": "USER NAMESPACE"}
     probes = [probe for probe in STRUCTURAL if isinstance(probe, OutsideProbe)]
-    assert {probe.name for probe in probes} >= {"clock", "device-nodes"}
+    assert {probe.name for probe in probes} >= {"clock", "device-nodes", "mount-flags"}
     async with set_the_stage() as site:
         for probe in probes:
             weak = probe.weaken(STRICT, site)

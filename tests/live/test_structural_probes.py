@@ -25,7 +25,7 @@ STRUCTURAL = tuple(probe for probe in registered_probes() if isinstance(probe, P
 SCRIPTS = tuple(probe for probe in registered_probes() if isinstance(probe, ShellProbe))
 IMAGE = "proctor-seat"
 NEVER_ON_BUBBLEWRAP = {
-    "clock", "device-nodes",  # a user namespace closes these by itself
+    "clock", "device-nodes", "mount-flags",  # a user namespace closes these by itself
     "keeper", "shell-keeper",  # its first process is always the seat's own user
     "new-privileges", "set-user-id",  # it sets the flag itself and can't be told not to
 }  # fmt: skip
