@@ -28,7 +28,7 @@ coverage_figure() {
 }
 
 live_needs() {
-    .ci/engine.sh start && .ci/seat_image.sh || return 1
+    .ci/engine.sh start && .ci/seat_image.sh && .ci/agent_image.sh || return 1
     quietly "$BUILD/model.log" "$BIN/proctor" model fetch smollm2-135m-instruct
 }
 
