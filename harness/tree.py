@@ -185,7 +185,7 @@ class ExhibitFilter:
         self._caps = caps
         self._files: dict[str, File] = {}
         self._dropped: list[Dropped] = []
-        self._total = 0
+        self._total = self._unnamed = 0
 
     def take(self, path: object, data: bytes, *, executable: bool) -> None:
         """One file that came out of a workspace."""
@@ -195,10 +195,13 @@ class ExhibitFilter:
             self._total += len(data)
         elif len(self._dropped) < self._caps.entries:
             self._dropped.append(Dropped(path=repr(path)[1:-1][:512], why=why))
+        else:
+            self._unnamed += 1
 
     def exhibit(self, *, left_out: tuple[Dropped, ...] = ()) -> Exhibit:
         """What came in, and what didn't: `left_out` where the files came from, and here."""
-        return Exhibit(tree=Tree(self._files), dropped=left_out + tuple(self._dropped))
+        rest = (Dropped(path="*", why=f"{self._unnamed} more entries were left out"),) if self._unnamed else ()
+        return Exhibit(tree=Tree(self._files), dropped=(*left_out, *self._dropped, *rest))
 
     def _why_dropped(self, path: object, size: int) -> str | None:
         caps = self._caps

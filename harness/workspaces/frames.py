@@ -16,6 +16,7 @@ from harness.errors import ProctorError, WorkspaceError
 from harness.walls import ExecResult
 
 __all__ = [
+    "BODY_ROOM",
     "HEADER_ROOM",
     "FileAbsent",
     "FileFailed",
@@ -32,6 +33,9 @@ __all__ = [
 
 HEADER_ROOM = 4 << 20
 """Bytes that the header of an answer may take beside its body; the longest one lists what a collection left out."""
+
+BODY_ROOM = 256 << 20
+"""Bytes that the body of a request may have."""
 
 _LENGTHS = struct.Struct(">II")
 _CHUNK = 1 << 16
@@ -85,7 +89,9 @@ def helper_argv() -> tuple[str, ...]:
 
 
 def request(header: Mapping[str, Any], body: bytes = b"") -> bytes:
-    """One request as a frame."""
+    """One request as a frame. Raises `FileFailed` for a body that the far end would not take."""
+    if len(body) > BODY_ROOM:
+        raise FileFailed(f"{header['op']}: {len(body)} bytes at once: expected at most {BODY_ROOM}")
     text = json.dumps(header).encode("ascii")
     return _LENGTHS.pack(len(text), len(body)) + text + body
 
