@@ -47,14 +47,14 @@ _INODES = (
 )
 _KEEPER = (
     "process 1 is bwrap itself, of the seat's own user: its environment, command line and descriptors tell nothing, "
-    "and a seat that ends it ends its own program alone"
+    "but a seat can write into its memory and so forge the status of its own program, and of no other"
 )
 _FORWARDER = (
     "the forwarder runs as the seat's own user: a seat can end it, and then reaches no model from that execution"
 )
 _PER_PROCESS = (
-    "control groups can't be made here (that takes root and a writable /sys/fs/cgroup), so memory is limited for each "
-    "process by itself and nothing limits the sum"
+    "control groups can't be made here (that takes root and a writable /sys/fs/cgroup), so the address space of each "
+    "process is limited by itself and nothing limits the sum, or memory that no process has mapped"
 )
 _REAP_DEADLINE_S = 10.0
 _ONE_USER = "without root, every workspace has the user that runs Proctor: run as root to have one for each"
