@@ -36,6 +36,11 @@ def holds_only(place, names):
         return set(os.listdir(place)) <= set(names)
     except PermissionError:
         return True  # what can't be listed tells nothing; what is in it is called by its name elsewhere
+def own_image():
+    # An image that is put together folder by folder: all from the one place that /usr is from, which is not the host's.
+    parts = [item["part"] for item in mounts() if item["place"] == "/usr" and item["part"].endswith("/usr")]
+    return parts[-1][:-len("/usr")] if parts else ""
+base = own_image()
 def belongs(place, part, kind, read_only):
     if place == "/workspace":
         return kind in ("tmpfs", "ext4", "xfs", "btrfs", "overlay", "zfs")
@@ -43,7 +48,7 @@ def belongs(place, part, kind, read_only):
         return kind == "tmpfs" and part == "/"
     if args["gateway"] and place == args["gateway"]["folder"]:
         return read_only and holds_only(place, [args["gateway"]["socket"]])
-    if place in image or place in files:
+    if place in image or place in files or base and part == base + place:
         return read_only
     if place == "/run":
         return kind == "tmpfs" and part == "/" and read_only and holds_only(place, ["gateway"])

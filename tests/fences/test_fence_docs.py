@@ -27,6 +27,18 @@ def test_every_probe_stands_in_the_reference_as_it_is():
     assert expected == rows
 
 
+def test_every_probe_has_its_line_on_a_page_of_its_family():
+    """Threat, attempt, evidence, weakening and what is left open are told of each, on one of the families' pages."""
+    pages = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/fences").glob("*.md")}
+    families = {name: text for name, text in pages.items() if name != "README.md"}
+    told = "".join(families.values())
+    assert [probe.name for probe in registered_probes() if f"`{probe.name}`" not in told] == []
+    for name, text in families.items():
+        assert f"({name})" in pages["README.md"], name
+        for head in ("Threat", "Attempt", "Evidence", "Weakening", "Left open"):
+            assert f"**{head}.**" in text, (name, head)
+
+
 def test_findings_facts_and_abilities_are_in_the_reference():
     """Every finding, every compared fact and every ability is named."""
     for finding in Finding:

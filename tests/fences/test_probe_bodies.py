@@ -65,6 +65,8 @@ def tries_of(probe, mounts, arguments, monkeypatch, *, folders=None):
     def opened(path, *rest, **more):
         if str(path).startswith("/proc/self/mount"):
             return io.BytesIO(mounts.encode()) if "b" in "".join(rest) else io.StringIO(mounts)
+        if path == "/proc/self/uid_map":
+            return io.StringIO("20001 0 1\n")
         return builtins.open(path, *rest, **more)  # noqa: PTH123 - what the program itself would call
 
     monkeypatch.setattr(sys, "argv", ["-c", json.dumps(arguments)])
@@ -112,6 +114,22 @@ def test_any_other_mount_is_named(told, line, place, fact, monkeypatch):
     probe = MountsProbe()
     facts = facts_of(probe, told + line + "\n", probe.arguments(STRICT, NOWHERE), monkeypatch)
     assert facts[place] == fact
+
+
+def test_an_image_in_parts_belongs_and_the_hosts_folders_do_not(monkeypatch):
+    """Folders from where /usr is from are the image's; a folder of the host in the same place is not."""
+    probe, base = MountsProbe(), "/var/lib/proctor/images/rootfs/1a"
+    parts = "".join(
+        f"4{n} 1 254:0 {base}{at} {at} ro - ext4 /dev/vda rw\n" for n, at in enumerate(["/usr", "/etc", "/opt"])
+    )
+    foreign = "50 1 254:0 /etc /home ro - ext4 /dev/vda rw\n51 1 254:0 /opt /srv ro - ext4 /dev/vda rw\n"
+    arguments = probe.arguments(STRICT, NOWHERE)
+    assert facts_of(probe, BUBBLEWRAP + parts, arguments, monkeypatch) == {}
+    assert set(facts_of(probe, BUBBLEWRAP + parts + foreign, arguments, monkeypatch)) == {"/home", "/srv", "mounts"}
+    writable = parts.replace("/opt ro", "/opt rw")
+    assert "/opt" in facts_of(probe, BUBBLEWRAP + writable, arguments, monkeypatch)
+    hosts = "".join(f"4{n} 1 254:0 {at} {at} ro - ext4 /dev/vda rw\n" for n, at in enumerate(["/usr", "/etc"]))
+    assert "/etc" in facts_of(probe, BUBBLEWRAP + hosts, arguments, monkeypatch)
 
 
 def test_the_gateways_folder_belongs_where_the_policy_has_one(monkeypatch):
