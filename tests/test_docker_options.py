@@ -300,7 +300,13 @@ def test_an_engine_says_whose_its_users_are(options: list[str], users: str) -> N
 
 
 HOST = EngineHost(
-    url="unix:///e", first_uid=0, first_gid=0, rootless=False, runtimes=frozenset({"runc"}), shares_files=False
+    url="unix:///e",
+    product="docker",
+    first_uid=0,
+    first_gid=0,
+    rootless=False,
+    runtimes=frozenset({"runc"}),
+    shares_files=False,
 )
 
 
@@ -313,6 +319,17 @@ def test_what_an_engine_can_not_give_is_refused() -> None:
         HOST.check(SEALED, "runsc")
     with pytest.raises(WorkspaceError, match="does not see this host's folders"):
         HOST.check(replace(SEALED, network="gateway"), None)
+    with pytest.raises(WorkspaceError, match="is podman, which accepts walls"):
+        replace(HOST, product="podman").check(SEALED, None)
+
+
+def test_a_runtime_that_was_accepted_and_not_used_is_refused() -> None:
+    """What runs is compared with what was asked; without a choice there is nothing to compare."""
+    HOST.check_runtime("runsc", {"HostConfig": {"Runtime": "runsc"}})
+    HOST.check_runtime(None, {"HostConfig": {"Runtime": "runc"}})
+    for running in ({"Runtime": "runc"}, {"Runtime": ""}, {}):
+        with pytest.raises(WorkspaceError, match="accepted the runtime 'runsc' and runs the workspace under"):
+            HOST.check_runtime("runsc", {"HostConfig": running})
 
 
 def test_a_seat_that_is_somebody_else_on_the_host_is_refused() -> None:

@@ -174,6 +174,7 @@ class DockerBackend:
                 witness=await to_thread.run_sync(Witness.of, facts["State"]["Pid"], facts["Id"]),
             )
             host = await self._engine_host(body["Image"])
+            host.check_runtime(self._runtime, facts)
             host.check_users(place.seat, place.uid, container.witness)
             if walls.network == "gateway":
                 await wait_for_forwarder(container)

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.walls import GATEWAY_FOLDER, GATEWAY_SOURCE
 from harness.workspaces.docker_folder import GATEWAY_PART, HOSTS_FILE
-from harness.workspaces.docker_host import option_names
+from harness.workspaces.docker_host import option_names, product_of
 from harness.workspaces.docker_options import WORKSPACE
 from harness.workspaces.docker_place import Place
 
@@ -35,6 +35,7 @@ def container_facts(
         "container": found["Id"],
         "image": found["Image"],
         "running": bool(state["Running"]),
+        "runtime": host.get("Runtime") or None,
         "network_mode": "gateway" if joined and host["NetworkMode"] == "none" else host["NetworkMode"],
         "network_disabled": bool(config.get("NetworkDisabled")),
         "networks": sorted((found.get("NetworkSettings") or {}).get("Networks") or {}),
@@ -87,10 +88,9 @@ def _mount(mount: Mapping[str, Any]) -> dict[str, Any]:
 def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> Mapping[str, str]:
     """What decides how an engine walls its containers in. `runtime` is its own choice among its `runtimes`."""
     components = version.get("Components") or []
-    podman = any(str(part["Name"]).startswith("Podman") for part in components)
     return {
         "backend": "docker",
-        "product": "podman" if podman else "docker",
+        "product": product_of(version),
         "engine": str(version["Version"]),
         "api": str(version["ApiVersion"]),
         "architecture": str(version["Arch"]),

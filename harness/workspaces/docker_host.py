@@ -21,7 +21,7 @@ from harness.workspaces.docker_owner import LABEL_OWNER, labels
 from harness.workspaces.docker_witness import Witness
 from harness.workspaces.images import SEATS
 
-__all__ = ["EngineHost", "look_at", "option_names"]
+__all__ = ["EngineHost", "look_at", "option_names", "product_of"]
 
 _REMAPPED = re.compile(r"/(\d+)\.(\d+)/*$")
 
@@ -34,6 +34,7 @@ class EngineHost:
     """
 
     url: str
+    product: str
     first_uid: int
     first_gid: int
     rootless: bool
@@ -42,6 +43,13 @@ class EngineHost:
 
     def check(self, walls: Walls, runtime: str | None) -> None:
         """Raise `WorkspaceError` when this engine can't give what is asked for."""
+        if self.product != "docker":
+            # Podman 4.3 makes the workspace's volume without its limits, ignores the runtime asked for, knows no limit
+            # of files for a folder in memory, and takes a filter of system calls only as a path: the walls are not up.
+            raise WorkspaceError(
+                f"the engine at {self.url} is {self.product}, which accepts walls over Docker's interface and leaves "
+                "some of them out: use Docker's own engine, or the bubblewrap backend"
+            )
         if runtime and runtime not in self.runtimes:
             raise WorkspaceError(
                 f"the container engine at {self.url} has no runtime {runtime!r}. It has: "
@@ -52,6 +60,15 @@ class EngineHost:
             raise WorkspaceError(
                 f"the container engine at {self.url} does not see this host's folders, so a workspace on it can't be "
                 "given the gateway's socket: use an engine on this machine, or the bubblewrap backend"
+            )
+
+    def check_runtime(self, runtime: str | None, running: Mapping[str, Any]) -> None:
+        """Raise `WorkspaceError` unless a container runs, by its inspection, under the runtime that was asked for."""
+        found = running["HostConfig"].get("Runtime")
+        if runtime and found != runtime:
+            raise WorkspaceError(
+                f"the container engine at {self.url} accepted the runtime {runtime!r} and runs the workspace under "
+                f"{found!r}: choose its default runtime in the engine's own configuration instead"
             )
 
     def check_users(self, seat: str, uid: str, witness: Witness | None) -> None:
@@ -70,17 +87,24 @@ class EngineHost:
 
 async def look_at(engine: Engine, image: str) -> EngineHost:
     """Ask an engine what its host is, and try whether it sees a folder made here. Raises `WorkspaceError`."""
-    info = await engine.call(lambda api: api.info())
+    version, info = await engine.call(lambda api: (api.version(), api.info()))
     options = option_names(info)
     first_uid, first_gid = _first_users(info) if "userns" in options else (0, 0)
     return EngineHost(
         url=engine.url,
+        product=product_of(version),
         first_uid=first_uid,
         first_gid=first_gid,
         rootless="rootless" in options,
         runtimes=frozenset(info.get("Runtimes") or {}),
         shares_files=await _shares_files(engine, image),
     )
+
+
+def product_of(version: Mapping[str, Any]) -> str:
+    """Whose engine answers: `docker`, or `podman`, which speaks the same interface."""
+    components = version.get("Components") or []
+    return "podman" if any(str(part["Name"]).startswith("Podman") for part in components) else "docker"
 
 
 def option_names(info: Mapping[str, Any]) -> frozenset[str]:
