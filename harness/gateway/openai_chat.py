@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.gateway.answers import Answer
 from harness.gateway.asking import (
@@ -103,6 +103,13 @@ class _OfferedFunction(Part):
 class _Tool(Part):
     type: Literal["function"]
     function: _OfferedFunction
+    name: ToolName | None = None  # Codex says it here too
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.name not in (None, self.function.name):
+            raise ValueError(f"the tool {self.function.name!r} is also called {self.name!r}")
+        return self
 
 
 class _StreamOptions(Part):
