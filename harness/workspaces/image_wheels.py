@@ -180,7 +180,7 @@ class WheelFinder:
             if not missing:
                 return [wheels[name] for name in sorted(needed)]
             if self._lock is not None:
-                raise ImageError(f"{self._lock} has no {', '.join(missing)}, which {self._target} needs: make it anew")
+                raise ImageError(f"{self._lock} has no {', '.join(missing)}, which {self._target} needs: make it anew, or leave it out")
             # pip answers markers for the Python that it runs on: what only the image's needs is asked for by name.
             asked += missing
             for path in folder.iterdir():
