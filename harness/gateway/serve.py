@@ -20,13 +20,10 @@ from harness.gateway.wires import paths, speaker
 from harness.messages import Decoding
 from harness.ports import Model
 from harness.seeds import SeedBook
-from harness.walls import GatewayRules
+from harness.walls import GATEWAY_SOCKET, GatewayRules
 from harness.workspaces.images import KEEPER, SEATS
 
-__all__ = ["SOCKET", "Gateway", "serve_gateway"]
-
-SOCKET = "model.sock"
-"""The socket's name in the folder that the workspace is shown."""
+__all__ = ["Gateway", "serve_gateway"]
 
 PING_S = 10.0
 """How long a client that streams waits for the first sign of life, and for each further one."""
@@ -83,11 +80,11 @@ async def serve_gateway(
     if peers is None:
         peers = frozenset({KEEPER, *SEATS, (await anyio.Path(folder).stat()).st_uid, os.geteuid()})
     failure: Exception | None = None
-    with listening(folder, SOCKET) as door:
+    with listening(folder, GATEWAY_SOCKET) as door:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_Keeper(service, peers).watch, door, tasks)
             try:
-                yield Gateway(folder / SOCKET, log)
+                yield Gateway(folder / GATEWAY_SOCKET, log)
             except Exception as error:  # noqa: BLE001 - raised below, outside the group that would wrap it
                 failure = error
             finally:
