@@ -12,15 +12,17 @@ pytest.register_assert_rewrite(*(f"tests.live.conformance{part}" for part in _PA
 from tests.live.conformance import WorkspaceConformance  # noqa: E402  # after it is registered, so that its asserts explain themselves
 
 
+@pytest.fixture(scope="module")
+def default_image() -> None:
+    """The image that the workspaces start from is there."""
+    seat_image()
+
+
+@pytest.mark.usefixtures("default_image")
 class FromTheStore(WorkspaceConformance):
     """Backends that start from the default image."""
 
     image = "proctor-seat"
-
-    @pytest.fixture(autouse=True, scope="class")
-    def _image(self) -> None:
-        """It is there."""
-        seat_image()
 
 
 class OnOneLoop:
