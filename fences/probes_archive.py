@@ -31,7 +31,7 @@ __all__ = [
     "Taken",
 ]
 
-_CAPS = TreeCaps(total_bytes=6 << 20, file_bytes=1 << 20, entries=300, depth=8)
+_CAPS = TreeCaps(total_bytes=6 << 20, file_bytes=1 << 20, entries=200, depth=8)
 """Far below what a run allows, so that passing them takes little."""
 
 _SIGNS = DENIED | {"DROPPED", "WITHIN"}
@@ -225,7 +225,7 @@ class ArchiveSizeProbe(_ArchiveProbe):
 
 
 class ArchiveManyProbe(_ArchiveProbe):
-    """More than a thousand small files, and folders in folders deeper than the cap."""
+    """A thousand small files, and folders in folders deeper than the cap."""
 
     name = "archive-many"
     threat = "so many names, or folders so deep, that whoever walks them does not come back"

@@ -1,4 +1,4 @@
-"""The probe of the file tools' helper: a process of the seat's own user in a workspace, to which the harness listens."""
+"""The probe of the file tools' helper: a process of the seat's own user, to which the harness listens."""
 
 from __future__ import annotations
 

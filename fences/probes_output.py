@@ -173,6 +173,8 @@ os._exit(7)
     async def careless(self, workspace: Workspace) -> Sequence[Try]:
         """The reader believes every frame."""
         data, _ = await read_everything(workspace, _python(self.body), most=1 << 20, seconds=20)
+        if not data:
+            return [Try(what="the outputs", signature="the program wrote nothing")]
         out, err = believing_frames(data)
         return [self.same("the outputs", (out, err, 7), (self.STDOUT, b"", 7))]
 
@@ -201,8 +203,10 @@ class OutputEscapesProbe(_OutputProbe):
 
     name = "output-escapes"
     threat = "whoever reads a transcript in a terminal has it cleared, renamed or made to type"
-    TEXT: ClassVar[bytes] = b"\x1b]0;forged\x07\x1b[2J\x1b[8mhidden\x1b[0m\x08\x7f"
-    BODY: ClassVar[str] = f"import os; os.write(1, {TEXT!r})"
+    TEXT: ClassVar[bytes] = b"\x1b]0;forged\x07\x1b[2J\x1b[8m%s\x1b[0m\x08\x7f"
+    WORD: ClassVar[str] = "written"
+    """Told backwards, so that the command itself does not hold it: it is in the output of a program that ran."""
+    BODY: ClassVar[str] = f"import os; os.write(1, {TEXT!r} % {WORD.encode()[::-1]!r}[::-1])"
 
     async def careless(self, workspace: Workspace) -> Sequence[Try]:
         """The output is written down as it came."""
@@ -229,4 +233,4 @@ class OutputEscapesProbe(_OutputProbe):
         """What became of the commands in what the harness wrote down."""
         if b"\x1b" in data or b"\x07" in data or b"\x08" in data:
             return Try(what=what, fact="a terminal's commands stand there raw")
-        return Try(what=what, signature="ESCAPED" if b"hidden" in data else "the output is not there")
+        return Try(what=what, signature="ESCAPED" if self.WORD.encode() in data else "the output is not there")

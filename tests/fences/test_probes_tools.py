@@ -35,6 +35,12 @@ STRICT = render(FencePolicy(), "img")
 TOOLS = [ReadToolProbe(), ListToolProbe(), SearchToolProbe(), WriteToolProbe(), EditToolProbe()]
 
 
+@pytest.fixture
+def anyio_backend():
+    """Real processes are started here; that the room's code runs on both loops is shown by tests without them."""
+    return "asyncio"
+
+
 def report(*tries):
     """A program that reports these tries."""
     return ran(stdout=json.dumps({"tries": list(tries)}).encode())

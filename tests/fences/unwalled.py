@@ -105,12 +105,16 @@ class UnwalledRoom(FakeWorkspace):
                     process.kill()
 
     async def sweep(self):
-        """End what was left."""
-        pids = await anyio.to_thread.run_sync(alive_on_host, str(self.folder))
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return len(pids)
+        """End what was left, and wait until it is gone."""
+        ended = set()
+        with anyio.fail_after(10):
+            while pids := await anyio.to_thread.run_sync(alive_on_host, str(self.folder)):
+                for pid in pids:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                ended |= set(pids)
+                await anyio.sleep(0.01)
+        return len(ended)
 
     async def kill(self):
         """End everything."""
