@@ -63,6 +63,11 @@ class Cell:
     model: Any
     events: list[dict[str, Any]] = field(default_factory=list)
 
+    async def told(self, count: int) -> None:
+        """Wait until so many events were written."""
+        while len(self.events) < count:  # noqa: ASYNC110 - what writes them knows of no one who waits
+            await anyio.sleep(0.02)
+
     def standings(self) -> list[str]:
         """What became of each request."""
         return [event["standing"] for event in self.events]
@@ -85,8 +90,7 @@ async def gateway_cell(
             folder or Path(made),
             rules=rules or GatewayRules(),
             model=model,
-            event=event,
-            **{"decoding": DECODING, "seeds": SEEDS, "name": NAME, **changes},
+            **{"event": event, "decoding": DECODING, "seeds": SEEDS, "name": NAME, **changes},
         ) as gateway:
             yield Cell(gateway, model, events)
 

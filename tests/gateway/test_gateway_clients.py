@@ -270,7 +270,8 @@ async def test_ollama_tools(stream: bool) -> None:
 
         def asked(client: ollama.Client, messages: list[Any]) -> Any:
             made = client.chat(model=NAME, messages=messages, tools=[FUNCTION], stream=stream)
-            return list(made)[0] if stream else made
+            first, *_ = made if stream else [made]
+            return first
 
         def work() -> Any:
             with ollama_client(address) as client:
