@@ -181,8 +181,8 @@ def test_a_seat_that_tries_everything_gains_nothing(tmp_path: Path, backend: str
         assert outcome.end.kind == "DECLARED", outcome.end
         assert outcome.verdict is not None
         assert outcome.verdict.standing == "rejected"
-        assert outcome.room["kill_proof"]["alive"] == 0
-        assert outcome.room["kill_proof"]["before"] != 0
+        assert outcome.room["kill"]["alive"] == 0
+        assert outcome.room["kill"]["before"] is not None
         assert outcome.room["dropped_count"] > 0
         bounded(folder, outcome.exhibit)
         honest(folder, transcript_path(folder, outcome.cell, outcome.attempt), token)
