@@ -235,12 +235,14 @@ async def test_a_sweep_may_end_the_helper_without_a_word():
         assert room.streams == []
         await files.read("a")
         assert await helper.sweep() == 3
+        await files.read("a")
+        assert await helper.sweep() == 3
         assert (await files.edit("a", "text", "t"), causes) == (1, [])
         await room.streams[-1].aclose()
         await helper.sweep()
         assert causes == ["killed"]
         await files.read("a")
-    assert (len(room.streams), causes) == (3, ["killed"])
+    assert (len(room.streams), causes) == (4, ["killed"])
 
 
 async def test_a_sweep_that_spares_the_helper_costs_no_other():
