@@ -26,6 +26,7 @@ from harness.workspaces.docker_program import (
     is_running,
     known,
 )
+from harness.workspaces.docker_sweep import end_beside
 
 __all__ = ["run_program", "stream_program"]
 
@@ -68,9 +69,10 @@ async def run_program(
     container: Container, program: Program, *, stdin: bytes, timeout_s: float, output_bytes: int, clock: Clock
 ) -> ExecResult:
     """
-    Run a program to its end or its time limit, which kills everything of its user in the container.
+    Run a program to its end or its time limit, which kills everything of its user in the container but open streams and
+    what else still runs. So does a cancellation.
 
-    So does a cancellation. Raises `WorkspaceError` when it could not be started or could not be ended.
+    Raises `WorkspaceError` when it could not be started or could not be ended.
     """
     begun = clock.monotonic()
     if (why := _unfit(program)) is not None:
@@ -139,7 +141,7 @@ async def _feed(stream: ByteStream, stdin: bytes) -> None:
 
 async def _put_down(container: Container, program: Program, running: Running) -> Mapping[str, Any] | None:
     """
-    Kill everything of the program's user and wait until the engine says that the program is over.
+    Kill everything of the program's user but its other programs, and wait until the engine says that it is over.
 
     It is killed again while it still runs: the engine may have started it only after the first time. Raises
     `WorkspaceError` when it can't be ended.
@@ -148,7 +150,7 @@ async def _put_down(container: Container, program: Program, running: Running) ->
         return None
     with anyio.move_on_after(KILL_DEADLINE_S):
         while True:
-            await kill_everything(container)
+            await end_beside(container, running)
             with anyio.move_on_after(1):
                 return await ended(container.engine, running)
     raise WorkspaceError(f"{program.argv[0]!r} could not be killed within {KILL_DEADLINE_S:.0f} s")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import anyio
 from anyio import to_thread
 
-from harness.workspaces.docker_kill import kill_everything, run_script
+from harness.workspaces.docker_kill import KILL_DEADLINE_S, kill_everything, run_script
 from harness.workspaces.docker_program import Container, Running
 from harness.workspaces.docker_witness import Witness
 
-__all__ = ["sweep"]
+__all__ = ["end_beside", "sweep"]
 
 _BEGIN_S = 5.0
 _STEP_S = 0.005
@@ -53,22 +55,43 @@ async def sweep(container: Container) -> int | None:
         return None
     if not (found := await to_thread.run_sync(witness.seats)):
         return 0
-    spared = await _running_groups(container, witness)
+    spared = await _groups(container, container.programs.values())
     if not (left := [pid for pid in found if witness.group_inside(pid) not in {None, *spared}]):
         return 0
-    status = await run_script(container, _KILL_OTHERS, " ".join(map(str, sorted(spared))))
-    if status != 0:
-        # No place for a killer, or what is killed comes again faster: then nothing is spared.
-        await kill_everything(container)
+    await _end_others(container, spared)
     return len(left)
 
 
-async def _running_groups(container: Container, witness: Witness) -> set[int]:
-    """The process groups of the programs that run, by the container's own count: each is the leader of its own."""
+async def end_beside(container: Container, running: Running) -> None:
+    """
+    End everything of the seat's, `running` too, but for the other programs that still run: the end of one program's
+    time is not theirs. Raises `WorkspaceError` when it can't be ended.
+    """
+    others = [other for other in container.programs.values() if other is not running]
+    if spared := await _groups(container, others):
+        await _end_others(container, spared)
+    else:
+        await kill_everything(container)
+
+
+async def _end_others(container: Container, spared: set[int]) -> None:
+    with anyio.move_on_after(KILL_DEADLINE_S, shield=True):
+        status = await run_script(container, _KILL_OTHERS, " ".join(map(str, sorted(spared))))
+        if status == 0:
+            return
+    # No place for a killer, or what is killed comes again faster: then nothing is spared.
+    await kill_everything(container)
+
+
+async def _groups(container: Container, programs: Iterable[Running]) -> set[int]:
+    """
+    The process groups of programs, by the container's own count: each is the leader of its own. A stream has said its
+    number; an exec's is known where somebody can look.
+    """
     groups = set()
-    for running in list(container.programs.values()):
-        if running.number is None:
-            running.number = await _number(container, witness, running)
+    for running in list(programs):
+        if running.number is None and container.witness is not None:
+            running.number = await _number(container, container.witness, running)
         if running.number is not None:
             groups.add(running.number)
     return groups

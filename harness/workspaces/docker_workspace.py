@@ -61,8 +61,9 @@ class DockerWorkspace:
         """
         Run a program as the seat's user and wait for its end. Each output is cut after `output_bytes`.
 
-        After `timeout_s` seconds, and when the caller is cancelled, everything that the seat runs here is killed.
-        Raises `WorkspaceError` when the engine could not start the program, or is gone, and after the end.
+        After `timeout_s` seconds, and when the caller is cancelled, everything that the seat runs here is killed but
+        open streams and what other callers wait for. Raises `WorkspaceError` when the engine could not start the
+        program, or is gone, and after the end.
         """
         self._check_alive()
         program = Program(argv=tuple(argv), cwd=cwd, env=env or {})

@@ -222,6 +222,27 @@ async def test_a_sweep_ends_what_is_over_and_spares_what_runs(backend: DockerBac
     assert (results[0].status, results[0].stdout) == (0, b"waited\n")
 
 
+async def test_the_end_of_one_programs_time_is_not_anothers(backend: DockerBackend, image: str) -> None:
+    """A program that is out of time loses all that it began; a stream, and an exec of another task, go on."""
+    token, cut = fresh_token(), fresh_token()
+    results = []
+
+    async def wait() -> None:
+        results.append(await workspace.exec(["sh", "-c", "sleep 4; echo waited"]))
+
+    async with room(backend, image) as workspace:
+        async with workspace.stream(python("for line in open(0): print(line, end='', flush=True)", token)) as stream:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                ran = await workspace.exec(python(MESS, cut, "600"), timeout_s=2)
+                assert alive(cut) == []
+                assert await workspace.sweep() == 0
+            await stream.send(b"on\n")
+            assert await stream.receive() == b"on\n"
+        assert (ran.timed_out, ran.status) == (True, None)
+    assert (results[0].status, results[0].stdout) == (0, b"waited\n")
+
+
 async def test_a_child_of_a_stream_in_a_group_of_its_own_is_swept(backend: DockerBackend, image: str) -> None:
     """What a helper started for a seat, and left, is not the helper's own."""
     helper = (
