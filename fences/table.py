@@ -13,6 +13,7 @@ import anyio
 from fences.abilities import try_ability
 from fences.classifier import masked
 from fences.policy import FencePolicy
+from fences.programs import ProgramProbe
 from fences.receipt import registered_probes
 from fences.rendering import render
 from fences.rows import ABILITY, ProbeRow
@@ -76,7 +77,8 @@ async def probe_all(
     The probe table of `policy` on `backend`: rows about what is running, what must work, and every probe.
 
     Attempts with the fence up share one sealed workspace, but for those of probes that are `alone`; each control has
-    its own. At most `workspaces` are open at once. What the backend says it does not enforce is not tried.
+    its own, but for structural ones with the very same weakening.
+    At most `workspaces` are open at once. What the backend says it does not enforce is not tried.
     Raises `WorkspaceError` when the backend fails; what does not hold is in the rows, for the gate.
     """
     taking = _Taking(
@@ -112,10 +114,12 @@ async def _take(taking: _Taking, site: Site) -> tuple[ProbeRow, ...]:
 
     busy = [probe for probe in tried if not _quiet(probe)]
     apart = [partial(sides.take_up, probe) for probe in busy if _alone(probe)]
-    await _all_at_once([upright, *apart, *(partial(sides.take_down, probe) for probe in busy)])
+    controls = [partial(sides.take_down, weak, probes) for weak, probes in sides.controls(busy)]
+    await _all_at_once([upright, *apart, *controls])
     for probe in filter(_quiet, tried):
         await sides.take_up(probe)
-        await sides.take_down(probe)
+        for weak, probes in sides.controls([probe]):
+            await sides.take_down(weak, probes)
     rows = [_row(taking, probe, sides.up[probe.name], sides.down[probe.name]) for probe in taking.probes]
     return (*before, *rows)
 
@@ -134,9 +138,32 @@ class _Sides:
         async with taking.limiter, taking.backend.open(taking.strict.walls, run=taking.run) as room:
             self.up[probe.name] = await _attempt(taking, probe, room, taking.strict, self._site)
 
-    async def take_down(self, probe: Probe) -> None:
-        """The positive control."""
-        self.down[probe.name] = await _fence_down(self._taking, probe, self._site)
+    def controls(self, probes: Sequence[Probe]) -> list[tuple[Fence, list[Probe]]]:
+        """
+        The weakened fences, each with the probes that are tried behind it. Structural ones with the very same weakening
+        share a workspace; every other has its own. A probe without a control has its reason among the sides.
+        """
+        found: list[tuple[Fence, list[Probe]]] = []
+        for probe in probes:
+            weak = _weakened(self._taking, probe, self._site)
+            if isinstance(weak, _Side):
+                self.down[probe.name] = weak
+                continue
+            same = [others for fence, others in found if fence == weak and _shares(others[0])] if _shares(probe) else []
+            if same:
+                same[0].append(probe)
+            else:
+                found.append((weak, [probe]))
+        return found
+
+    async def take_down(self, weak: Fence, probes: Sequence[Probe]) -> None:
+        """The positive controls of probes with one weakening."""
+        taking = self._taking
+        said = described(taking.strict, weak)
+        async with taking.limiter, taking.backend.open(weak.walls, run=taking.run) as room:
+            for probe in probes:
+                side = await _attempt(taking, probe, room, weak, self._site)
+                self.down[probe.name] = replace(side, weakening=said)
 
 
 async def _all_at_once(works: Sequence[Callable[[], Awaitable[None]]]) -> None:
@@ -204,19 +231,19 @@ async def _ability(taking: _Taking, name: str, room: Workspace, site: Site) -> P
     )
 
 
-async def _fence_down(taking: _Taking, probe: Probe, site: Site) -> _Side:
-    """The control of one probe, or why this backend or this host can't show it."""
+def _weakened(taking: _Taking, probe: Probe, site: Site) -> Fence | _Side:
+    """The fence of a probe's control, or why this backend or this host can't show it."""
     try:
         weak = probe.weaken(taking.strict, site)
         taking.backend.options(weak.walls)
     except (NotMeasuredError, FenceError) as error:
         return _Side(finding=None, evidence=_clean(str(error), site))
-    if weak == taking.strict:
-        return _Side(finding=None, evidence="its control takes nothing down")
-    said = described(taking.strict, weak)
-    async with taking.limiter, taking.backend.open(weak.walls, run=taking.run) as room:
-        side = await _attempt(taking, probe, room, weak, site)
-    return replace(side, weakening=said)
+    return _Side(finding=None, evidence="its control takes nothing down") if weak == taking.strict else weak
+
+
+def _shares(probe: object) -> bool:
+    """Whether a probe's control may share a workspace: its attempt asks how the walls stand, and uses nothing up."""
+    return isinstance(probe, ProgramProbe) and probe.is_one_program() and not getattr(probe, "alone", False)
 
 
 async def _attempt(taking: _Taking, probe: Probe, room: Workspace, fence: Fence, site: Site) -> _Side:

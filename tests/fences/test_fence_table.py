@@ -10,6 +10,7 @@ import pytest
 
 from fences.abilities import try_ability
 from fences.policy import FencePolicy
+from fences.programs import ProgramProbe
 from fences.rendering import render
 from fences.rows import rows_to_json
 from fences.table import probe_all
@@ -77,6 +78,34 @@ async def test_a_probe_is_tried_with_the_fence_up_and_down():
     assert row.weakening == "network=host"
     assert sorted(room.walls.network for room in backend.opened) == ["host", "none", "none"]
     assert all(room.closed for room in backend.opened)
+
+
+@pytest.mark.anyio
+async def test_structural_controls_with_one_weakening_share_a_room():
+    """Each is an attempt of its own in it; one that uses something up, and one with another weakening, has its own."""
+
+    class First(ProgramProbe):
+        name, threat, body, down = "first", "a test's", "", {"network": "host"}
+
+    class Second(First):
+        name = "second"
+
+    class Filling(First):
+        name, structural = "filling", False
+
+    class Other(First):
+        name, down = "other", {"network": "bridge"}
+
+    backend = Backend()
+    found = await table(backend, First(), Second(), Filling(), Other())
+    assert {name: row.weakening for name, row in found.items()} == {
+        "first": "network=host",
+        "second": "network=host",
+        "filling": "network=host",
+        "other": "network=bridge",
+    }
+    weak = [room for room in backend.opened if room.walls.network != "none"]
+    assert sorted((room.walls.network, len(room.calls)) for room in weak) == [("bridge", 1), ("host", 1), ("host", 2)]
 
 
 @pytest.mark.anyio
