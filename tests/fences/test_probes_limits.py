@@ -160,6 +160,8 @@ def test_what_this_host_can_not_show_is_not_measured(monkeypatch, tmp_path):
         (1.0, 0.9, None, "LIMIT"),
         (1.0, 0.0, True, "LIMIT"),
         (0.3, 1.5, False, "LIMIT"),
+        (0.8, 0.0, True, "LIMIT"),
+        (0.7, 0.0, True, None),
         (1.0, 0.0, None, None),
         (0.4, 0.1, False, None),
         (1.3, 1.0, True, None),
@@ -187,8 +189,11 @@ async def test_the_cpu_probe_measures_for_real(monkeypatch):
     monkeypatch.setattr("fences.probes_cpu._idle_seconds", lambda: 0.0)
     assert (await probe.attempt(measured(1.0, True), STRICT, site)).finding is Finding.DENIED
     assert (await probe.attempt(measured(2.0, None), STRICT, site)).finding is Finding.SERVED
-    with pytest.raises(NotMeasuredError, match="others used this machine"):
-        await probe.attempt(measured(0.4, False), STRICT, site)
+    weak = probe.weaken(STRICT, site)
+    assert (await probe.attempt(measured(2.0, True), weak, site)).finding is Finding.SERVED
+    for fence, (used, throttled) in ((STRICT, (0.4, False)), (weak, (1.0, True))):
+        with pytest.raises(NotMeasuredError, match="others used this machine"):
+            await probe.attempt(measured(used, throttled), fence, site)
     for result in (report({"what": "x", "got": b"{}".hex()}), report({"what": "x", "signature": "lost"}), ran()):
         assert (await probe.attempt(room(result), STRICT, site)).finding is Finding.INCONCLUSIVE
     monkeypatch.setattr("fences.probes_cpu.cores", lambda: 1)
