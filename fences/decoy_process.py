@@ -6,6 +6,7 @@ ring. It lives as long as the stage does and takes all of it away, also when the
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -48,8 +49,11 @@ if numbers:
     # Everybody who knows its number may read it: what keeps it from a workspace must be a wall and no user id.
     if key > 0 and libc.syscall(numbers[1], 5, key, 0x3F3F3F3F) == 0:
         made["key"] = key
-print(json.dumps(made), flush=True)
-sys.stdin.buffer.read()
+try:
+    print(json.dumps(made), flush=True)
+    sys.stdin.buffer.read()
+except OSError:
+    pass  # whoever asked is gone already: then all of it goes too
 if "key" in made:
     libc.syscall(numbers[1], 3, made["key"])
 if segment >= 0:
@@ -77,7 +81,8 @@ async def decoy_process(
         "home": str(home),
     }
     argv = [sys.executable, "-I", "-S", "-c", _PROGRAM, f"{marker}={canaries['process']}"]
-    async with await anyio.open_process(argv, env={**terminal_env(), **environment}, stderr=None) as process:
+    env = {**terminal_env(), **environment}
+    async with await anyio.open_process(argv, env=env, stderr=subprocess.DEVNULL) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:

@@ -41,7 +41,7 @@ for folder in ("/", "/etc", "/usr", "/usr/bin", "/usr/local/bin", "/usr/lib", "/
 def overwrite(path):
     os.close(os.open(path, os.O_WRONLY))
     return {"fact": "a program could be overwritten"}
-for path in ("/bin/sh", os.path.realpath("/proc/self/exe")):
+for path in ("/bin/ls", "/etc/passwd", "/usr/bin/env"):  # none that is running, which would be busy
     attempt(path, lambda: overwrite(path))
 """
     )

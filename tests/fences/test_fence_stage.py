@@ -16,10 +16,11 @@ import anyio
 import pytest
 
 from fences.decoy_files import Home
+from fences.decoy_process import _PROGRAM
 from fences.stage import set_the_stage
 from fences.witnesses import ask, dns_query, vouch
 from harness import environment
-from harness.clock import SystemClock
+from harness.clock import SystemClock, fresh_token
 from harness.errors import WorkspaceError
 from harness.views import Site
 from tests.fake_workspace import FakeWorkspace, ran
@@ -99,8 +100,9 @@ async def test_an_error_comes_out_as_it_is_and_nothing_is_left():
 @pytest.mark.anyio
 async def test_a_cancelled_stage_is_cleared():
     """Cancellation clears the stage too."""
-    with anyio.move_on_after(0.3):
+    with anyio.CancelScope() as scope:
         async with set_the_stage() as site:
+            scope.cancel()
             await anyio.sleep(30)
     assert not await anyio.Path(site.places["home"]).exists()
     assert processes_with(site.places["marker"]) == []
@@ -251,3 +253,29 @@ def test_a_lent_variable_is_taken_back():
     with pytest.raises(KeyError), environment.lent("PROCTOR_TEST_DECOY", "x"):
         raise KeyError
     assert "PROCTOR_TEST_DECOY" not in os.environ
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("line", [b"", b"{}\n", None], ids=["nothing", "half", "whole"])
+async def test_a_process_of_decoys_that_nobody_hears_leaves_nothing(tmp_path, line):
+    """One whose starter is gone before it could say what it made takes all of it away, or has made nothing."""
+    home = tmp_path / "home"
+    home.mkdir()
+    told = {
+        "segment": 0x50524F43,
+        "file": f"proctor-{fresh_token(8)}",
+        "shared": "x" * 32,
+        "key": "y",
+        "home": str(home),
+    }
+    argv = [sys.executable, "-I", "-S", "-c", _PROGRAM, "marker=canary"]
+    process = await anyio.open_process(argv, stderr=subprocess.DEVNULL)
+    await process.stdout.aclose()
+    await process.stdin.send(json.dumps(told).encode() + b"\n" if line is None else line)
+    await process.stdin.aclose()
+    with anyio.fail_after(15):
+        await process.wait()
+    assert not await anyio.Path("/dev/shm", told["file"]).exists()
+    with pytest.raises(OSError, match="segment"):
+        await anyio.to_thread.run_sync(ask, f"segment {told['segment']}")
+    assert home.exists() == (line is not None)
