@@ -148,7 +148,8 @@ class GatewayRules:
 class KillProof:
     """
     What was seen from outside when a workspace was ended: how many of its processes were alive before and after, and by
-    which witness (`pid namespace`, `engine`). None where nobody could look; `alive` other than 0 voids a cell.
+    which witness (`pid namespace`, `control group`, `engine`). None where nobody could look; `alive` other than 0 voids
+    a cell.
     """
 
     before: int | None

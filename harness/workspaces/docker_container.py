@@ -83,7 +83,7 @@ async def end_container(container: Container, *, before: int | None, clock: Cloc
         alive: int | None = len(await _left(witness.members))
     else:
         alive = None if await is_running(container) else 0
-    name = "pid namespace" if witness is not None else "engine"
+    name = "engine" if witness is None else witness.name
     return KillProof(before=before, alive=alive, witness=name, seconds=clock.monotonic() - begun)
 
 

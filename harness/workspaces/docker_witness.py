@@ -22,11 +22,12 @@ _STATE, _PARENT, _STARTED = 0, 1, 19
 class Witness:
     """
     A container's PID namespace. It is held by a descriptor, since the kernel gives the number of a namespace that is
-    gone to the next one. `first` is the container's first process, `roll` the kernel's list of its control group's
-    processes where that can be read, `users` its mapping of users: first inside, first outside, how many.
+    gone to the next one; a user who may not do that has none, and goes by the control group. `first` is the container's
+    first process, `roll` the kernel's list of its control group's processes where that can be read, `users` its mapping
+    of users: first inside, first outside, how many.
     """
 
-    descriptor: int
+    descriptor: int | None
     first: int
     roll: Path | None
     users: tuple[tuple[int, int, int], ...]
@@ -46,36 +47,45 @@ class Witness:
             if container not in groups:
                 return None
             users = tuple(_three(line) for line in (folder / "uid_map").read_text().splitlines())
-            descriptor = os.open(folder / "ns" / "pid", os.O_RDONLY | os.O_CLOEXEC)
+            namespace = _held(folder / "ns" / "pid")
         except OSError:
             return None
-        witness = cls(descriptor=descriptor, first=pid, roll=_roll(groups), users=users)
-        if witness.namespace.inode == (_PROC / "self/ns/pid").stat().st_ino:
+        witness = cls(descriptor=namespace, first=pid, roll=_roll(groups), users=users)
+        if namespace is None:
+            return witness if witness.roll is not None else None
+        if os.fstat(namespace).st_ino == (_PROC / "self/ns/pid").stat().st_ino:
             witness.close()
             return None
         return witness
 
     @property
-    def namespace(self) -> Namespace:
-        """The namespace by its number."""
-        return Namespace(kind="pid", inode=os.fstat(self.descriptor).st_ino)
+    def name(self) -> str:
+        """What is looked at."""
+        return "control group" if self.descriptor is None else "pid namespace"
 
     def members(self) -> list[int]:
-        """The processes alive in the namespace, by a look at every process of the host."""
-        return self.namespace.members()
+        """
+        The processes alive in the namespace, by a look at every process of the host; or in the control group, which is
+        gone with the last of them.
+        """
+        if self.descriptor is None:
+            return self._listed()
+        return Namespace(kind="pid", inode=os.fstat(self.descriptor).st_ino).members()
 
     def present(self) -> list[int]:
         """
         The processes alive in the container by its control group, which is a look at no others. Nothing in there can
         leave the group, but the proof of a kill rests on `members`.
         """
+        listed = self._listed()
+        return listed if self.first in listed else self.members()
+
+    def _listed(self) -> list[int]:
         try:
-            listed = [] if self.roll is None else [int(word) for word in self.roll.read_text().split()]
+            listed = "" if self.roll is None else self.roll.read_text()
         except OSError:
-            listed = []
-        if self.first not in listed:
-            return self.members()
-        return [pid for pid in listed if (fields := _stat(pid)) is not None and fields[_STATE] not in "ZX"]
+            return []
+        return [pid for pid in map(int, listed.split()) if (fields := _stat(pid)) and fields[_STATE] not in "ZX"]
 
     def seats(self) -> list[int]:
         """The processes alive in the container that are not the keeper's."""
@@ -116,7 +126,16 @@ class Witness:
 
     def close(self) -> None:
         """Let the namespace go."""
-        os.close(self.descriptor)
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
+
+def _held(namespace: Path) -> int | None:
+    """A descriptor of a namespace, or None for a user who may not have one."""
+    try:
+        return os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        return None
 
 
 def _three(line: str) -> tuple[int, int, int]:

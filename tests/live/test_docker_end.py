@@ -161,6 +161,25 @@ async def test_without_a_witness_the_engine_is_named(backend: DockerBackend, ima
     assert (rest.proof.before, rest.proof.alive, rest.proof.witness) == (None, 0, "engine")
 
 
+async def test_a_user_who_may_not_look_into_the_namespace_counts_the_control_group(
+    backend: DockerBackend, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is not root here counts all the same, sweeps all the same, and the proof says by what."""
+    token, left = fresh_token(), fresh_token()
+    monkeypatch.setattr(docker_witness, "_held", lambda _namespace: None)
+    async with room(backend, image) as workspace:
+        await workspace.exec(python(MESS, left, "0"), timeout_s=30)
+        async with workspace.stream(python(SLEEPER, token)):
+            assert await workspace.sweep() == 3
+            assert alive(left) == []
+            assert await wait_until(lambda: len(alive(token)) == 1)
+        await workspace.exec(python(MESS, token, "0"), timeout_s=30)
+        async with workspace.remains() as rest:
+            assert alive(token) == []
+    assert (rest.proof.before, rest.proof.alive, rest.proof.witness) == (3, 0, "control group")
+    assert await left_of(backend, workspace.name) == []
+
+
 async def test_an_end_that_is_cancelled_leaves_nothing(backend: DockerBackend, image: str) -> None:
     """Cancelled at any moment of the end, both containers, the volume and the folder are gone."""
     for step in range(5):
