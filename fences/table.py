@@ -262,8 +262,12 @@ async def _attempt(taking: _Taking, probe: Probe, room: Workspace, fence: Fence,
 
 
 def _clean(evidence: str, site: Site) -> str:
-    """Evidence without a canary, and without the path of this run's decoys, so that equal findings read the same."""
+    """
+    Evidence without a canary, and without the path of this run's decoys, so that equal findings read the same. It may
+    hold names of the image's choice and is shown in terminals: what does not print is written as its escape.
+    """
     text = masked(evidence, site.canaries.values()).replace(site.places["home"], "[decoys]")
+    text = "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode("ascii") for ch in text)
     return text if len(text) <= _EVIDENCE_CHARS else text[: _EVIDENCE_CHARS - 1] + "…"
 
 

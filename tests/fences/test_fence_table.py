@@ -163,6 +163,70 @@ async def test_a_probe_that_fails_is_inconclusive():
 
 
 @pytest.mark.anyio
+async def test_what_an_attempt_can_not_measure_is_not_measured():
+    """A probe that says so of its own attempt, with the fence up or down, leaves a row that vouches for nothing."""
+
+    class Busy(NetworkProbe):
+        async def attempt(self, workspace, fence, site):
+            if workspace.walls.network == "host":
+                raise NotMeasuredError("the machine is busy")
+            return await super().attempt(workspace, fence, site)
+
+    class Blind(NetworkProbe):
+        async def attempt(self, workspace, fence, site):
+            raise NotMeasuredError("the machine is busy")
+
+    row = (await table(Backend(), Busy()))["net"]
+    assert (row.finding_up, row.finding_down, row.holds, row.evidence_down) == (
+        DENIED,
+        None,
+        None,
+        "the machine is busy",
+    )
+    row = (await table(Backend(), Blind()))["net"]
+    assert (row.finding_up, row.finding_down, row.holds, row.evidence_up) == (None, None, None, "the machine is busy")
+
+
+@pytest.mark.anyio
+async def test_a_quiet_probe_shares_the_machine_with_no_other():
+    """While it is tried, with the fence up and down, no other attempt is under way and no other room is open."""
+    open_now, seen = set(), []
+
+    class Noisy(NetworkProbe):
+        async def attempt(self, workspace, fence, site):
+            open_now.add(workspace.name)
+            await anyio.sleep(0.02)
+            open_now.remove(workspace.name)
+            return await super().attempt(workspace, fence, site)
+
+    class Quiet(NetworkProbe):
+        name, quiet = "quiet", True
+
+        async def attempt(self, workspace, fence, site):
+            for _ in range(5):
+                await anyio.sleep(0.002)
+                seen.append(set(open_now))
+            return await super().attempt(workspace, fence, site)
+
+    rows = await table(Backend(), Quiet(), Noisy())
+    assert [row.holds for row in rows.values()] == [True, True]
+    assert seen == [set()] * 10
+
+
+@pytest.mark.anyio
+async def test_evidence_can_do_nothing_to_a_terminal():
+    """What an image named, or a program said, is shown with its escapes written out."""
+
+    class Loud(NetworkProbe):
+        async def attempt(self, workspace, fence, site):
+            found = await super().attempt(workspace, fence, site)
+            return replace(found, evidence="\x1b[2J\x9b1m\n\udcff plain é")
+
+    row = (await table(Backend(), Loud()))["net"]
+    assert row.evidence_up == "\\x1b[2J\\x9b1m\\n\\udcff plain é"
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize("network", ["none", "host"])
 async def test_a_backend_that_fails_stops_the_table(network):
     """A failing engine is nobody's finding: the error comes up as it is, whichever side it hit."""
