@@ -13,10 +13,13 @@ from typing import Any
 
 from harness.gateway.asking import Refusal
 
-__all__ = ["DEPTH", "DIGITS", "strict_json"]
+__all__ = ["DEPTH", "DIGITS", "KEYS", "strict_json"]
 
 DEPTH = 64
 """How deep objects and lists may be nested."""
+
+KEYS = 4096
+"""The most keys of one object."""
 
 DIGITS = 40
 """The longest number, in characters."""
@@ -57,6 +60,8 @@ def _check_depth(body: bytes) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > KEYS:
+        raise Refusal(400, f"an object has {len(pairs)} keys: expected {KEYS} at most")
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made:

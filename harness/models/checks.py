@@ -78,7 +78,7 @@ def prompt_floor(request: Request) -> int:
 def prompt_ceiling(request: Request) -> int:
     """
     Tokens that the prompt has at most, with room for a template's own words: no byte-level tokeniser makes more tokens
-    than bytes. What a template writes as JSON is counted as it is when written out in lines. Never raises.
+    than bytes. Never raises.
     """
     said = sum(_message_bytes(message) for message in request.messages)
     offered = sum(
@@ -102,9 +102,12 @@ def _bytes(text: str) -> int:
 
 
 def _json_bytes(value: Mapping[str, Any] | None) -> int:
-    """The bytes of `value` as JSON in its longest form: indented, and all but ASCII escaped."""
+    """
+    The bytes of `value` as JSON, all but ASCII escaped, and twice: a template may write it out in lines, whose blanks
+    are no more tokens than the text has bytes.
+    """
     try:
-        return 0 if value is None else len(json.dumps(dict(value), indent=4))
+        return 0 if value is None else 2 * len(json.dumps(dict(value)))
     except (ValueError, TypeError, RecursionError):
         return 0  # no server gets what JSON can't say
 

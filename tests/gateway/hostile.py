@@ -152,6 +152,7 @@ JSON = {
     "a fraction of a token": json_text(max_tokens="1.5"),
     "minus one token": json_text(max_tokens="-1"),
     "no tokens": json_text(max_tokens="0"),
+    "5,000 keys": json_text(**{f"k{number}": "1" for number in range(5000)}),
     "37,000 messages": json_text(messages="[" + ",".join(['{"role":"user","content":""}'] * 36_000) + "]"),
 }
 

@@ -57,6 +57,7 @@ def test_the_figures_are_those_of_the_code() -> None:
     assert f"{asking.TOOLS} tools and {asking.STOPS} texts" in text
     assert f"more than {bodies.DIGITS} characters" in text
     assert f"more than {bodies.DEPTH} levels" in text
+    assert f"more than {bodies.KEYS:,} keys" in text
     assert f"{requests.HEADERS} lines" in text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from harness.boundary import MeteredModel, WatchedCheck, WatchedWorkspace
 from harness.clock import SystemClock
-from harness.errors import ModelServerError, WorkspaceError
+from harness.errors import Blamed, ContentRefused, ModelServerError, WindowExceeded, WorkspaceError
 from harness.messages import Completion, Decoding, Message, Request, ToolCall
 from harness.meter import Bounds, Ledger, Meter, Scope, upper_estimate
 from harness.transcript import Transcript, read_transcript
@@ -109,6 +110,49 @@ async def test_a_failed_call_is_charged_by_its_estimate_and_blamed(tmp_path: Pat
     assert isinstance(counted.blamed, Void)
     assert counted.blamed.cause == "model-server"
     assert (counted.spend().usage.total, counted.spend().charged_tokens) == (None, upper_estimate(REQUEST))
+
+
+@pytest.mark.parametrize("error", [WindowExceeded("too long"), ContentRefused("no such schema")])
+async def test_a_request_that_a_server_would_not_take_is_no_one_s_fault_yet(tmp_path: Path, error: Blamed) -> None:
+    """Nothing was used, and the seat may ask otherwise; the error tells the one that can't."""
+    counted = meter()
+    with Transcript(tmp_path / "t.jsonl") as transcript:
+        with pytest.raises(type(error)):
+            await MeteredModel(Answering(error), counted, transcript, served="m").complete(REQUEST)
+        await MeteredModel(Answering(completion()), counted, transcript, served="m").complete(REQUEST)
+    assert (counted.blamed, counted.spend().calls, counted.spend().charged_tokens) == (None, 2, 15)
+    assert not counted.spend().estimated
+
+
+async def test_calls_at_once_are_told_apart(tmp_path: Path) -> None:
+    """Each answer names the request that it is of, in whatever order they come."""
+    first = anyio.Event()
+
+    class Crossing:
+        """A model whose first answer comes after its second."""
+
+        async def complete(self, request: Request) -> Completion:
+            """Wait for the other."""
+            if request.seed == 1:
+                await first.wait()
+            else:
+                first.set()
+            return completion(text=f"answer {request.seed}")
+
+    with Transcript(tmp_path / "t.jsonl") as transcript:
+        model = MeteredModel(Crossing(), meter(), transcript, served="m")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(model.complete, REQUEST)
+            await anyio.wait_all_tasks_blocked()
+            await model.complete(replace(REQUEST, seed=2))
+    events = list(read_transcript(tmp_path / "t.jsonl"))
+    assert [(event["event"], event["call"]) for event in events] == [
+        ("request", 0),
+        ("request", 1),
+        ("completion", 1),
+        ("completion", 0),
+    ]
+    assert [event["text"] for event in events[2:]] == ["answer 2", "answer 1"]
 
 
 async def test_a_failed_call_that_knows_its_usage_is_charged_that(tmp_path: Path) -> None:

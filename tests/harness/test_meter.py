@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.clock import SystemClock
-from harness.messages import Decoding, Message, Request
+from harness.messages import Decoding, Message, Request, ToolCall, ToolSpec
 from harness.meter import Bounds, Ledger, Meter, Scope, upper_estimate
 from harness.pricing import RateTable
 from harness.values import ExactPrice, Halt, LowerBoundPrice, Usage, Void, VoidPrice
@@ -171,3 +174,22 @@ def test_a_sum_with_an_unknown_is_unknown(left: Usage, right: Usage) -> None:
     assert (both.output is None) == (left.output is None or right.output is None)
     totals = (left.total, right.total)
     assert both.total == (None if None in totals else sum(total for total in totals if total is not None))
+
+
+def test_the_upper_estimate_counts_whatever_a_template_may_write() -> None:
+    """Names, ids, results, arguments in escapes, and tools: a prompt is more than what its messages say."""
+    plain = Request(messages=(Message(role="user", content="x"),), decoding=Decoding(num_predict=1), seed=1)
+    call = ToolCall(id="i" * 100, name="n" * 200, arguments={"a": "\u00e9" * 300}, raw="r" * 10)
+    said = Message(role="assistant", content="", tool_calls=(call,))
+    result = Message(role="tool", content="c" * 400, tool_call_id="i" * 100, tool_name="n" * 200)
+    tool = ToolSpec(name="t" * 500, description="d" * 600, parameters={"type": "p" * 700})
+    whole = replace(plain, messages=(*plain.messages, said, result), tools=(tool,))
+    assert upper_estimate(whole) - upper_estimate(plain) >= 100 + 200 + 6 * 300 + 400 + 100 + 200 + 500 + 600 + 700
+
+
+@pytest.mark.parametrize("arguments", [{"a": b"x"}, {"a": float("nan")}, {"\ud800": "\ud800"}, {1: {2: 3}}, None])
+def test_the_upper_estimate_exists_for_whatever_a_model_wrote(arguments: Any) -> None:
+    """Nothing in a call can make it fail."""
+    call = ToolCall(id="\ud800", name="\ud800", arguments=arguments, raw="\ud800")
+    messages = (Message(role="assistant", content="\ud800", tool_calls=(call,)),)
+    assert upper_estimate(Request(messages=messages, decoding=Decoding(num_predict=1), seed=1)) > 1
