@@ -48,19 +48,15 @@ async def start_container(engine: Engine, container: str) -> Mapping[str, Any]:
 
 
 async def wait_for_forwarder(container: Container) -> None:
-    """Wait until the forwarder, which is the container's own program, listens. Raises `WorkspaceError` if it fails."""
+    """Wait until the forwarder listens: it is the only one that says anything. Raises `WorkspaceError` if it fails."""
     said = b""
     with anyio.move_on_after(_FORWARDER_S):
-        while True:
-            runs = await is_running(container)
+        while not said and await is_running(container):
             said = await container.engine.call(lambda api: api.logs(container.id, stdout=True, stderr=True))
-            if LISTENING in said:
-                return
-            if not runs:
-                break
             await anyio.sleep(_STEP_S)
-    note = said.decode(errors="replace").strip()[-_NOTE_CHARS:]
-    raise WorkspaceError(f"the forwarder to the gateway does not listen (the image needs python3): {note}")
+    if LISTENING not in said:
+        note = said.decode(errors="replace").strip()[-_NOTE_CHARS:]
+        raise WorkspaceError(f"the forwarder to the gateway does not listen (the image needs python3): {note}")
 
 
 async def seats_alive(container: Container) -> int | None:

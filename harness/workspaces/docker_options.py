@@ -33,6 +33,12 @@ READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-tri
 
 _MEMLOCK_BYTES = 64 << 10
 
+_FORWARD = 'while "$@"; [ $? != 127 ]; do sleep 1; done & exec sleep "$0"'
+"""
+The keeper sleeps, and beside it the forwarder runs, again if it was ended: the kernel may choose it when a seat has used
+up the memory, and that must not end the workspace. An image without Python has none (127).
+"""
+
 
 def exec_user(walls: Walls, place: Place = PATTERN) -> str:
     """`uid:gid` of everything that runs behind these walls."""
@@ -71,9 +77,10 @@ def create_options(walls: Walls, place: Place = PATTERN) -> dict[str, Any]:
 
 
 def _keeper(walls: Walls) -> list[str]:
+    lifetime = f"{walls.caps.lifetime_s:.0f}"
     if walls.network == "gateway":
-        return forwarder_argv(walls.caps.lifetime_s)
-    return ["sleep", f"{walls.caps.lifetime_s:.0f}"]
+        return ["/bin/sh", "-c", _FORWARD, lifetime, *forwarder_argv(walls.caps.lifetime_s)]
+    return ["sleep", lifetime]
 
 
 def _is_cut_off(walls: Walls) -> bool:

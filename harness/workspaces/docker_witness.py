@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.workspaces.namespaces import Namespace
@@ -31,7 +31,6 @@ class Witness:
     first: int
     roll: Path | None
     users: tuple[tuple[int, int, int], ...]
-    _keepers: set[int] = field(default_factory=set, init=False)
 
     @classmethod
     def of(cls, pid: int, container: str) -> Witness | None:
@@ -89,20 +88,21 @@ class Witness:
 
     def seats(self) -> list[int]:
         """The processes alive in the container that are not the keeper's."""
-        present = self.present()
-        keepers = self._keepers or self._find_keepers(present)
-        return [pid for pid in present if pid not in keepers]
+        facts = {pid: fields for pid in self.present() if (fields := _stat(pid)) is not None}
+        keepers = self._keepers(facts)
+        return [pid for pid in facts if pid not in keepers]
 
-    def _find_keepers(self, present: Iterable[int]) -> set[int]:
-        """The first process, and the oldest of its children: the others are orphans, and came later."""
-        children = [
-            (int(fields[_STARTED]), pid)
-            for pid in present
-            if (fields := _stat(pid)) is not None and int(fields[_PARENT]) == self.first
-        ]
-        if children:
-            self._keepers.update({self.first, min(children)[1]})
-        return self._keepers or {self.first}
+    def _keepers(self, facts: Mapping[int, list[str]]) -> set[int]:
+        """
+        The first process, the oldest of its children, and all that this one began. The other children are orphans, and
+        came later; no orphan comes to any but the first.
+        """
+        parents = {pid: int(fields[_PARENT]) for pid, fields in facts.items()}
+        born = [(int(facts[pid][_STARTED]), pid) for pid, parent in parents.items() if parent == self.first]
+        found = {min(born)[1]} if born else set()
+        while grown := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= grown
+        return {self.first, *found}
 
     def group_inside(self, pid: int) -> int | None:
         """The process group of a process by the container's own count, or None when it is gone."""

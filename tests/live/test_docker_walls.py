@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,8 +15,9 @@ import pytest
 
 from harness.errors import WorkspaceError
 from harness.walls import GATEWAY_SOCKET, Caps
-from harness.workspaces import docker_host, docker_place
+from harness.workspaces import docker_host, docker_options, docker_place
 from harness.workspaces.docker import DockerBackend
+from harness.workspaces.docker_witness import Witness
 from harness.workspaces.images import SEATS, ImageStore
 from tests.live.docker_rooms import left_of, room
 from tests.live.images import seat_image
@@ -93,6 +95,11 @@ async def answering(folder: Path, word: str) -> AsyncIterator[None]:
     path.unlink()
 
 
+def pythons(witness: Witness) -> list[int]:
+    """The processes of a container that are Python."""
+    return [pid for pid in witness.present() if Path(f"/proc/{pid}/comm").read_text().startswith("python")]
+
+
 async def look(backend: DockerBackend, image: str, **changes: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a program sees behind changed walls, and the facts that the workspace tells."""
     async with room(backend, image, **changes) as workspace:
@@ -163,8 +170,26 @@ async def test_a_seat_can_take_nothing_of_the_gateways(backend: DockerBackend, i
             await workspace.kill()
             assert await workspace.sweep() == 0
             after = await workspace.exec(["python3", "-c", ASK, "still"])
-    assert tried.stdout.decode().split() == ["EPERM", "EPERM", "98", "98", "30", "30", "30", "closed"]
+    assert tried.stdout.decode().split() == [*["EPERM"] * 4, "98", "98", "30", "30", "30", "closed"]
     assert after.stdout == b"mine: still\n"
+
+
+async def test_a_forwarder_that_the_kernel_ended_comes_back(backend: DockerBackend, image: str) -> None:
+    """Out of memory the kernel may choose it: the workspace lives on, and the gateway is reached again."""
+    async with room(backend, image, network="gateway") as workspace:
+        assert workspace.gateway is not None
+        witness = workspace._container.witness
+        assert witness is not None
+        assert witness.seats() == []
+        (forwarder,) = pythons(witness)
+        os.kill(forwarder, signal.SIGKILL)
+        async with answering(workspace.gateway, "back"):
+            with anyio.fail_after(20):
+                while (ran := await workspace.exec(["python3", "-c", ASK, "x"])).status != 0:  # noqa: ASYNC110
+                    await anyio.sleep(0.2)
+        assert ran.stdout == b"back: x\n"
+        assert witness.seats() == []
+        assert await workspace.sweep() == 0
 
 
 async def test_an_image_without_python_has_no_forwarder(backend: DockerBackend, tmp_path: Path) -> None:
@@ -174,12 +199,22 @@ async def test_an_image_without_python_has_no_forwarder(backend: DockerBackend, 
     (tmp_path / "root" / "bin" / "x").write_text("x")
     made = store.add("proctor-empty-test", tmp_path / "root", {})
     before = await backend._engine.call(lambda api: len(api.containers(all=True, filters={"ancestor": made.engine_id})))
-    with pytest.raises(WorkspaceError, match=r"forwarder.*python3.*exec python3 failed|the container ended"):
+    with pytest.raises(WorkspaceError, match=r"forwarder.*python3\): .*exec /bin/sh failed|the container ended"):
         async with room(DockerBackend(store=store), "proctor-empty-test", network="gateway"):
             pass
     left = await backend._engine.call(lambda api: len(api.containers(all=True, filters={"ancestor": made.engine_id})))
     await backend._engine.call(lambda api: api.remove_image(made.engine_id, force=True))
     assert before == left == 0
+
+
+async def test_an_image_with_a_shell_and_no_python_has_no_forwarder(
+    backend: DockerBackend, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell's own words are the reason, at once."""
+    monkeypatch.setattr(docker_options, "forwarder_argv", lambda _seconds: ["no-such-python"])
+    with anyio.fail_after(30), pytest.raises(WorkspaceError, match=r"needs python3\): .*no-such-python: not found"):
+        async with room(backend, image, network="gateway"):
+            pass
 
 
 async def test_an_engine_that_sees_no_folder_of_ours(
