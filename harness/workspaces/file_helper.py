@@ -36,7 +36,7 @@ What befell a helper:
 REPEATABLE = frozenset({"ping", "read", "lines", "list", "search", "stat", "write", "put"})
 """What may be asked once more when nobody knows whether it was done: done twice, it is the same."""
 
-PING_S = 5.0
+PING_S = 10.0
 START_S = 30.0
 PROOF_S = 30.0
 
