@@ -51,9 +51,11 @@ async def wait_for_forwarder(container: Container) -> None:
     """Wait until the forwarder listens: it is the only one that says anything. Raises `WorkspaceError` if it fails."""
     said = b""
     with anyio.move_on_after(_FORWARDER_S):
-        while not said and await is_running(container):
+        runs = True
+        while runs and not said:
+            runs = await is_running(container)
             said = await container.engine.call(lambda api: api.logs(container.id, stdout=True, stderr=True))
-            await anyio.sleep(_STEP_S)
+            await anyio.sleep(_STEP_S if runs and not said else 0)
     if LISTENING not in said:
         note = said.decode(errors="replace").strip()[-_NOTE_CHARS:]
         raise WorkspaceError(f"the forwarder to the gateway does not listen (the image needs python3): {note}")

@@ -35,8 +35,8 @@ _MEMLOCK_BYTES = 64 << 10
 
 _FORWARD = 'while "$@"; [ $? != 127 ]; do sleep 1; done & exec sleep "$0"'
 """
-The keeper sleeps, and beside it the forwarder runs, again if it was ended: the kernel may choose it when a seat has used
-up the memory, and that must not end the workspace. An image without Python has none (127).
+The keeper sleeps, and beside it the forwarder runs, again if it was ended: the kernel may choose it when a seat has
+used up the memory, and that must not end the workspace. An image without Python has none (127).
 """
 
 
