@@ -167,7 +167,6 @@ def test_a_root_that_can_be_written_is_not_made_read_only(image: Root) -> None:
         ({"network": "bridge"}, "bridge"),
         ({"new_privileges": True}, "no-new-privileges"),
         ({"keeper_apart": False}, "keeper_apart"),
-        ({"network": "gateway", "host_namespaces": ("pid",)}, "forwarder"),
         ({"mounts": (Mount(source="x", target="/x"),)}, "absolute"),
     ],
 )

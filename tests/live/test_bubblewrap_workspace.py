@@ -226,6 +226,12 @@ async def test_a_shared_process_tree_is_swept_all_the_same() -> None:
         ran = await room.exec(python(mess, token))
         assert await anyio.to_thread.run_sync(Path(f"/proc/{int(ran.stdout)}").exists) is False
         assert (await anyio.to_thread.run_sync(_with_word, token)) == []
+    lifetime = 4_000_000 + int(token[:4], 16)  # no other forwarder has it
+    walls = replace(WALLS, host_namespaces=("pid",), network="gateway", caps=Caps(lifetime_s=lifetime))
+    async with BubblewrapBackend().open(walls, run="t") as room:
+        seen = await room.exec(["sh", "-c", f"grep -l {lifetime} /proc/[0-9]*/cmdline | wc -l"])
+        assert int(seen.stdout) > 1, "the forwarder, beside what looks for it"
+        assert (await anyio.to_thread.run_sync(_with_word, str(lifetime))) == []
 
 
 async def test_limits_of_the_sum_are_set_where_groups_can_be_made() -> None:
