@@ -34,12 +34,15 @@ async def engine_image(engine: Engine, store: ImageStore, name: str) -> EngineIm
     """
     The image called `name`: the store's, loaded into the engine if it isn't there yet, or else the engine's own.
 
-    Raises `ImageError` when neither has it.
+    Raises `ImageError` when neither has it, and when it declares volumes: each would be a place on the engine's disk
+    that a seat could fill.
     """
     stored = store.find(name)
     if stored is None:
         try:
-            return EngineImage(await engine.call(lambda api: api.inspect_image(name)))
+            facts = await engine.call(lambda api: api.inspect_image(name))
+            _check_volumes(name, facts)
+            return EngineImage(facts)
         except NotFoundError:
             raise ImageError(
                 f"there is no image {name!r}, neither in {store.folder} nor in the container engine. In the store: "
@@ -55,6 +58,14 @@ async def engine_image(engine: Engine, store: ImageStore, name: str) -> EngineIm
             f"expected {stored.digest[:12]}. Remove it from the engine (`docker image rm`)."
         )
     return found
+
+
+def _check_volumes(name: str, facts: Mapping[str, Any]) -> None:
+    if volumes := sorted((facts.get("Config") or {}).get("Volumes") or {}):
+        raise ImageError(
+            f"image {name!r} declares volumes ({', '.join(volumes)}), which the engine would make writable and without a "
+            f"limit: put it into the store with a Dockerfile `FROM {name}` and `proctor image build --from dockerfile`"
+        )
 
 
 async def _load(engine: Engine, store: ImageStore, image: StoredImage) -> EngineImage:

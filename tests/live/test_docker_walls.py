@@ -6,17 +6,19 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from harness.errors import WorkspaceError
+from harness.errors import ImageError, WorkspaceError
 from harness.walls import GATEWAY_SOCKET, Caps
 from harness.workspaces import docker_host, docker_options, docker_place
 from harness.workspaces.docker import DockerBackend
+from harness.workspaces.docker_engine import NotFoundError
 from harness.workspaces.docker_witness import Witness
 from harness.workspaces.images import SEATS, ImageStore
 from tests.live.docker_rooms import left_of, room
@@ -215,6 +217,29 @@ async def test_an_image_with_a_shell_and_no_python_has_no_forwarder(
     with anyio.fail_after(30), pytest.raises(WorkspaceError, match=r"needs python3\): .*no-such-python: not found"):
         async with room(backend, image, network="gateway"):
             pass
+
+
+async def test_an_image_with_volumes_of_its_own_is_refused(backend: DockerBackend, image: str) -> None:
+    """Each would be a writable place without a limit; the same image without them runs."""
+    await backend.image_digest(image)
+
+    def build(api: Any, tag: str, more: str) -> None:
+        file = BytesIO(f"FROM {image}:latest\nLABEL x={tag}\n{more}".encode())
+        for event in api.build(fileobj=file, tag=tag, rm=True, decode=True):
+            assert "error" not in event, event
+
+    names = ("proctor-plain-test", "proctor-volume-test")
+    try:
+        await backend._engine.call(lambda api: build(api, names[0], ""))
+        await backend._engine.call(lambda api: build(api, names[1], "VOLUME /data"))
+        async with room(backend, names[0]) as workspace:
+            assert (await workspace.exec(["true"])).status == 0
+        with pytest.raises(ImageError, match=r"declares volumes \(/data\)"):
+            await backend.image_digest(names[1])
+    finally:
+        for name in names:
+            with suppress(NotFoundError):
+                await backend._engine.call(lambda api, name=name: api.remove_image(name, force=True))
 
 
 async def test_an_engine_that_sees_no_folder_of_ours(
