@@ -140,6 +140,9 @@ class Connection:
             log.tell(standing, status=error.status, why=error.why, **told)
             await self._send_error(wire, error.status, error.why)
             return False
+        except anyio.get_cancelled_exc_class():
+            log.tell("failed", status=None, why="cut off before there was an answer: the seat has ended", **told)
+            raise
         data = self._told(arrived, answer, close=close)
         log.tell("served", status=200, answer_bytes=len(data), **told)
         if not await self._send(data):

@@ -81,15 +81,17 @@ async def serve_gateway(
         peers = frozenset({KEEPER, *SEATS, (await anyio.Path(folder).stat()).st_uid, os.geteuid()})
     failure: Exception | None = None
     with listening(folder, GATEWAY_SOCKET) as door:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_Keeper(service, peers).watch, door, tasks)
-            try:
-                yield Gateway(folder / GATEWAY_SOCKET, log)
-            except Exception as error:  # noqa: BLE001 - raised below, outside the group that would wrap it
-                failure = error
-            finally:
-                tasks.cancel_scope.cancel()
-        log.close()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_Keeper(service, peers).watch, door, tasks)
+                try:
+                    yield Gateway(folder / GATEWAY_SOCKET, log)
+                except Exception as error:  # noqa: BLE001 - raised below, outside the group that would wrap it
+                    failure = error
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            log.close()
     if failure is not None:
         raise failure
 

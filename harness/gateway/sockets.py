@@ -7,6 +7,7 @@ open here.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -98,18 +99,31 @@ class Door:
                 await anyio.wait_readable(self._raw)
 
 
+def _clear(place: Path) -> None:
+    """Take away a socket that a process which was killed has left. Raises `OSError` where somebody still listens."""
+    if not place.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        try:
+            other.connect(str(place))
+        except ConnectionRefusedError:
+            place.unlink()
+            return
+    raise OSError(errno.EADDRINUSE, "another gateway listens there", str(place))
+
+
 @contextmanager
 def listening(folder: Path, name: str) -> Iterator[Door]:
     """
     A socket `name` in `folder` that anybody may connect to who can reach it; gone afterwards.
 
-    It is bound by way of the folder's descriptor: a path may be longer than the 107 bytes of an address.
+    It is bound by way of the folder's descriptor: a path may be longer than the 107 bytes of an address. Raises
+    `OSError` where it can't be, and where somebody listens there already.
     """
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     place = Path(f"/proc/self/fd/{descriptor}/{name}")
     try:
-        if place.is_socket():
-            place.unlink()  # a process that was killed left it
+        _clear(place)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as raw:
             raw.bind(str(place))
             try:

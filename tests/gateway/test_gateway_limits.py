@@ -243,6 +243,45 @@ async def test_a_token_budget_ends_the_seat_within_one_call(tmp_path: Path) -> N
     assert len(answers.asked) == meter.calls
 
 
+async def test_a_call_that_the_seat_s_end_cuts_off_is_told() -> None:
+    """It was let through, and there is no answer; those that were not written down are counted at such an end too."""
+    events: list[dict[str, object]] = []
+    with anyio.CancelScope() as seat:
+        async with gateway_cell(event=lambda kind, **data: events.append(data)) as cell:
+            cell.model.delay_s = 30
+            async with await connected(cell) as stream:
+                await stream.send(REQUEST)
+                await anyio.sleep(0.05)
+                seat.cancel()
+                await anyio.sleep(1)
+    assert [(event["standing"], event["status"], event["call"]) for event in events] == [("failed", None, 1)]
+
+
+async def test_what_a_flood_left_out_is_told_when_a_limit_ends_the_seat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancellation is an end as any other."""
+    monkeypatch.setattr(telling, "MOST", 1)
+    monkeypatch.setattr(connection, "THROTTLE_S", 0.01)
+    events: list[dict[str, object]] = []
+    with anyio.CancelScope() as seat:
+        async with gateway_cell(event=lambda kind, **data: events.append(data)) as cell:
+            for _ in range(3):
+                await raw(cell, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            seat.cancel()
+            await anyio.sleep(1)
+    assert events[-1]["why"] == "2 more like these, not written down"
+
+
+async def test_a_socket_that_was_left_is_replaced_and_one_that_is_served_is_not(tmp_path: Path) -> None:
+    """A killed process leaves its socket; a living one shall not lose it to another."""
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(tmp_path / "model.sock"))
+    async with gateway_cell(folder=tmp_path) as cell:
+        with pytest.raises(OSError, match="another gateway listens there"):
+            async with gateway_cell(folder=tmp_path):
+                pass
+        assert parsed(await raw(cell, REQUEST)).status == 200
+
+
 async def broken_block() -> None:
     """A gateway whose user fails."""
     async with gateway_cell() as cell:
