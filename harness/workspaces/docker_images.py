@@ -63,8 +63,8 @@ async def engine_image(engine: Engine, store: ImageStore, name: str) -> EngineIm
 def _check_volumes(name: str, facts: Mapping[str, Any]) -> None:
     if volumes := sorted((facts.get("Config") or {}).get("Volumes") or {}):
         raise ImageError(
-            f"image {name!r} declares volumes ({', '.join(volumes)}), which the engine would make writable and without a "
-            f"limit: put it into the store with a Dockerfile `FROM {name}` and `proctor image build --from dockerfile`"
+            f"image {name!r} declares volumes ({', '.join(volumes)}), which the engine would make writable and without "
+            f"limits: put it into the store with a Dockerfile `FROM {name}` and `proctor image build --from dockerfile`"
         )
 
 

@@ -94,7 +94,8 @@ class DockerWorkspace:
         End the workspace for good, and show what the seat left in a fresh, sealed container.
 
         That one is there before the seat's ends, since the workspace's files live in memory while a container has them.
-        Raises `WorkspaceError` when the engine can't do that, and the second time.
+        Raises `WorkspaceError` when the engine can't do that, when the seat's container has ended by itself (its files
+        are gone then, and an empty folder is not what the seat left), and the second time.
         """
         self._check_alive()
         self._over = True
@@ -102,6 +103,7 @@ class DockerWorkspace:
         walls = Walls(image=self._walls.image, caps=self._walls.caps, run_as_root=self._walls.run_as_root)
         place = self._place.remains()
         async with self._opener(walls, place) as holder:
+            await self._check_running()
             proof = await end_container(self._container, before=before, clock=self._clock)
             yield DockerRemains(holder, walls, place, proof=proof, clock=self._clock, opener=self._opener)
 
@@ -112,6 +114,14 @@ class DockerWorkspace:
         if (witness := self._container.witness) is not None:
             members = len(await to_thread.run_sync(witness.present))
         return container_facts(found, place=self._place, exec_user=self._container.user, processes=members)
+
+    async def _check_running(self) -> None:
+        state = (await self._container.engine.call(lambda api: api.inspect_container(self._container.id)))["State"]
+        if not state["Running"]:
+            why = "the memory was used up" if state.get("OOMKilled") else "its lifetime was over, or it was killed"
+            raise WorkspaceError(
+                f"workspace {self.name} ended before it was asked for what is left ({why}): what was in it is gone"
+            )
 
     def _check_alive(self) -> None:
         if self._over:

@@ -112,6 +112,24 @@ async def test_what_is_left_can_be_seen_and_not_changed(backend: DockerBackend, 
     assert await left_of(backend, workspace.name) == []
 
 
+@pytest.mark.parametrize("changes", [{"caps": Caps(lifetime_s=3)}, {"keeper_apart": False}])
+async def test_what_was_in_a_workspace_that_ended_by_itself_is_gone(
+    backend: DockerBackend, image: str, changes: dict[str, object]
+) -> None:
+    """Its files went with its container: that is said, and no empty folder is shown in their place."""
+    async with room(backend, image, **changes) as workspace:
+        await workspace.exec(["sh", "-c", "echo mine > mine"])
+        if "keeper_apart" in changes:
+            await workspace.exec(["sh", "-c", "kill -9 -1"])
+        with anyio.fail_after(20):
+            while (await workspace.facts())["running"]:  # noqa: ASYNC110 - the engine is asked
+                await anyio.sleep(0.1)
+        with pytest.raises(WorkspaceError, match="what was in it is gone"):
+            async with workspace.remains():
+                pass
+    assert await left_of(backend, workspace.name) == []
+
+
 async def test_a_closed_workspace_does_not_close_the_remains(backend: DockerBackend, image: str) -> None:
     """A seat that takes every right from its own folder keeps no program of ours from running beside it."""
     async with room(backend, image) as workspace:
