@@ -17,7 +17,7 @@ from fences.programs import ProgramProbe
 from fences.receipt import registered_probes
 from fences.rendering import render
 from fences.rows import ABILITY, ProbeRow
-from fences.running import compare_running, running_rows
+from fences.running import RunningFact, compare_running, running_rows
 from fences.stage import set_the_stage
 from fences.weakenings import NotMeasuredError, described
 from harness.clock import Clock, SystemClock
@@ -110,7 +110,7 @@ async def _take(taking: _Taking, site: Site) -> tuple[ProbeRow, ...]:
 
     async def upright() -> None:
         together = [probe for probe in tried if not _alone(probe) and not _quiet(probe)]
-        before.extend(await _fence_up(taking, site, together, sides.up))
+        before.extend(await _fence_up(taking, site, together, sides))
 
     busy = [probe for probe in tried if not _quiet(probe)]
     apart = [partial(sides.take_up, probe) for probe in busy if _alone(probe)]
@@ -125,18 +125,46 @@ async def _take(taking: _Taking, site: Site) -> tuple[ProbeRow, ...]:
 
 
 class _Sides:
-    """What became of each probe's attempts with the fence up and with it down, by its name."""
+    """
+    What became of each probe's attempts with the fence up and with it down, by its name.
+
+    A workspace that fails under an attempt is the machine's failure, and ends the table. Where workspaces are not what
+    was asked for, an attempt may well have ended its own: then it is that probe's finding, and the gate names it.
+    """
 
     def __init__(self, taking: _Taking, site: Site) -> None:
         self._taking, self._site = taking, site
         self.up: dict[str, _Side] = {}
         self.down: dict[str, _Side] = {}
+        self._looked = anyio.Event()
+        self._crooked = False
+
+    def looked(self, facts: Sequence[RunningFact]) -> None:
+        """The first workspace was looked at; only now do attempts begin elsewhere."""
+        self._crooked = any(fact.agrees is False for fact in facts)
+        self._looked.set()
+
+    async def take(self, probe: Probe, room: Workspace, fence: Fence) -> _Side:
+        """One attempt in a room that is open."""
+        try:
+            return await _attempt(self._taking, probe, room, fence, self._site)
+        except WorkspaceError as error:
+            return self._failed(error)
+
+    def _failed(self, error: WorkspaceError) -> _Side:
+        if not self._crooked:
+            raise error
+        return _Side(finding=Finding.INCONCLUSIVE, evidence=_clean(f"the workspace failed: {error}", self._site))
 
     async def take_up(self, probe: Probe) -> None:
         """The attempt with the fence up, in a room of its own."""
+        await self._looked.wait()
         taking = self._taking
-        async with taking.limiter, taking.backend.open(taking.strict.walls, run=taking.run) as room:
-            self.up[probe.name] = await _attempt(taking, probe, room, taking.strict, self._site)
+        try:
+            async with taking.limiter, taking.backend.open(taking.strict.walls, run=taking.run) as room:
+                self.up[probe.name] = await self.take(probe, room, taking.strict)
+        except WorkspaceError as error:
+            self.up[probe.name] = self._failed(error)
 
     def controls(self, probes: Sequence[Probe]) -> list[tuple[Fence, list[Probe]]]:
         """
@@ -158,12 +186,16 @@ class _Sides:
 
     async def take_down(self, weak: Fence, probes: Sequence[Probe]) -> None:
         """The positive controls of probes with one weakening."""
+        await self._looked.wait()
         taking = self._taking
         said = described(taking.strict, weak)
-        async with taking.limiter, taking.backend.open(weak.walls, run=taking.run) as room:
-            for probe in probes:
-                side = await _attempt(taking, probe, room, weak, self._site)
-                self.down[probe.name] = replace(side, weakening=said)
+        try:
+            async with taking.limiter, taking.backend.open(weak.walls, run=taking.run) as room:
+                for probe in probes:
+                    self.down[probe.name] = replace(await self.take(probe, room, weak), weakening=said)
+        except WorkspaceError as error:
+            failed = replace(self._failed(error), weakening=said)
+            self.down |= {probe.name: failed for probe in probes if probe.name not in self.down}
 
 
 async def _all_at_once(works: Sequence[Callable[[], Awaitable[None]]]) -> None:
@@ -204,17 +236,19 @@ def _quiet(probe: Probe) -> bool:
     return bool(getattr(probe, "quiet", False))
 
 
-async def _fence_up(taking: _Taking, site: Site, probes: Sequence[Probe], ups: dict[str, _Side]) -> list[ProbeRow]:
+async def _fence_up(taking: _Taking, site: Site, probes: Sequence[Probe], sides: _Sides) -> list[ProbeRow]:
     """Everything that is asked of the sealed workspace: what runs, what works, and the attempts of `probes`."""
     rows: list[ProbeRow] = []
     async with taking.limiter, taking.backend.open(taking.strict.walls, run=taking.run) as room:
-        rows += running_rows(compare_running(taking.strict.walls, await room.facts()))
+        facts = compare_running(taking.strict.walls, await room.facts())
+        sides.looked(facts)
+        rows += running_rows(facts)
         for name in taking.policy.must_work:
             rows.append(await _ability(taking, name, room, site))
         for row in rows:
             taking.progress(row)
         for probe in probes:
-            ups[probe.name] = await _attempt(taking, probe, room, taking.strict, site)
+            sides.up[probe.name] = await sides.take(probe, room, taking.strict)
     return rows
 
 

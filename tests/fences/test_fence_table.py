@@ -247,6 +247,42 @@ async def test_an_attempt_on_a_dead_workspace_stops_the_table():
 
 
 @pytest.mark.anyio
+async def test_a_workspace_that_is_not_as_asked_may_die_of_it(anyio_backend):
+    """Where what runs is not what was asked for, a room that an attempt ends is that probe's finding, and it is named."""
+
+    class Ending(NetworkProbe):
+        alone = False
+
+        async def attempt(self, workspace, fence, site):
+            if workspace.walls.network == "none":
+                raise WorkspaceError("the container is gone")
+            return await super().attempt(workspace, fence, site)
+
+    class Alone(Ending):
+        name, alone = "alone", True
+
+    class Open(Ending):
+        name = "open"
+
+        def weaken(self, fence, site):
+            return replace(fence, walls=replace(fence.walls, network="bridge"))
+
+    def crooked(name):
+        return FakeWorkspace(
+            programs={"python3": lambda call: ran(stdout=b"ok")}, facts={"pid_mode": "host"}, name=name
+        )
+
+    backend = Backend(broken=("bridge",))
+    backend.make = crooked
+    found = await table(backend, Ending(), Alone(), Open())
+    for name in ("net", "alone", "open"):
+        assert found[name].finding_up is UNCLEAR
+        assert "the workspace failed: the container is gone" in found[name].evidence_up
+    assert (found["net"].finding_down, found["open"].finding_down) == (SERVED, UNCLEAR)
+    assert "the workspace failed: the engine is gone" in found["open"].evidence_down
+
+
+@pytest.mark.anyio
 async def test_progress_tells_every_row_and_workspaces_are_limited():
     """Each row is told once, and no more workspaces are open at once than was allowed, the neighbour apart."""
 

@@ -20,7 +20,9 @@ BRIDGE: Literal["bridge", "host"] = "bridge" if Path("/sys/class/net/docker0").e
 
 
 def _shown(walls: Walls, mount: Mount) -> Walls:
-    return replace(walls, mounts=(*walls.mounts, mount))
+    """The walls with a path of the host's more; no engine shows two in one place."""
+    taken = any(item.target == mount.target for item in walls.mounts)
+    return walls if taken else replace(walls, mounts=(*walls.mounts, mount))
 
 
 WEAKENINGS: dict[str, tuple[Callable[[Walls], Walls], tuple[str, ...]]] = {
