@@ -19,9 +19,10 @@ Say = Callable[[str], None]
 
 async def prepare(experiment: Experiment, *, say: Say) -> None:
     """
-    Build the image if no usable backend has it, and fetch an embedded model if none of a model's choices answers.
+    Build the plain image if no usable backend has it, and fetch an embedded model if none of a model's choices answers.
 
-    Raises `UsageError` when no backend can be used or a model can't be got, saying what to do.
+    Raises `UsageError` when no backend can be used, or an image of another name or a model can't be got, saying what to
+    do.
     """
     await _prepare_image(experiment, say)
     for entry in experiment.models:
@@ -42,6 +43,7 @@ async def _prepare_image(experiment: Experiment, say: Say) -> None:
         try:
             digest = await backend.image_digest(image)
         except ImageError:
+            _check_plain(image)
             await anyio.to_thread.run_sync(build_image, image, say)
             digest = await backend.image_digest(image)
         say(f"workspace {name}: image {image} ({digest[:12]})")
@@ -50,6 +52,17 @@ async def _prepare_image(experiment: Experiment, say: Say) -> None:
         "no workspace backend can be used:\n  " + "\n  ".join(reasons) + "\nInstall and start Docker, or install "
         "bubblewrap (Debian: apt-get install bubblewrap), then try again."
     )
+
+
+def _check_plain(image: str) -> None:
+    """What is in an image of another name is not known here: a plain one in its place would not have it."""
+    from harness.workspaces.images import DEFAULT_IMAGE
+
+    if image != DEFAULT_IMAGE:
+        raise UsageError(
+            f"image {image!r} is not here, and what it holds is not known here: build it with `proctor image build "
+            f"--name {image}` and what belongs in it (--package, --python-package, --from dockerfile), then try again"
+        )
 
 
 def build_image(image: str, say: Say) -> None:
