@@ -163,7 +163,8 @@ class DockerBackend:
             await to_thread.run_sync(make_folder, place.name, place.labels[LABEL_OWNER])
         with anyio.move_on_after(_START_DEADLINE_S):
             made = await self._engine.call(lambda api: api.create_container_from_config(body, place.name)["Id"])
-            await self._check_seat(place)
+            if not place.rest:
+                await self._check_seat(place)
             facts = await start_container(self._engine, made)
             container = Container(
                 engine=self._engine,
