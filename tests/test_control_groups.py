@@ -115,7 +115,9 @@ def test_removing_says_when_somebody_is_still_there(top: Path) -> None:
     """A group that the kernel doesn't let go is named; one that isn't there is gone already."""
     groups = Groups(name="room")
     groups.remove()
+    assert not groups.exist()
     groups.make(CAPS)
+    assert groups.exist()
     with pytest.raises(WorkspaceError, match=r"room can't be removed.*Who is in it"):
         groups.remove()
     for path in top.rglob("room/*"):

@@ -178,11 +178,8 @@ class BubblewrapBackend:
         workspace: BubblewrapWorkspace | None = None
         try:
             workspace = BubblewrapWorkspace(
-                Premises(
-                    walls=walls, root=root, room=room, bwrap=bwrap, seccomp=seccomp_filter(walls.system_calls),
-                    clock=self._clock,
-                )
-            )  # fmt: skip
+                Premises(walls=walls, root=root, room=room, bwrap=bwrap, groups=room.groups, clock=self._clock)
+            )
             yield workspace
         finally:
             with anyio.move_on_after(30, shield=True):

@@ -71,6 +71,14 @@ class Room:
         return Groups(name=self.name) if groups_available() else None
 
     @property
+    def rest_groups(self) -> Groups | None:
+        """
+        Those of the room that shows what is left, made when there is one: the files in memory stay counted in the
+        first, and may have filled them.
+        """
+        return Groups(name=f"{self.name}-rest") if groups_available() else None
+
+    @property
     def files(self) -> Path:
         """The folder that programs in the workspace see as `/workspace`."""
         return self.home / self.name / "files"
@@ -85,8 +93,9 @@ class Room:
 
     def remove(self) -> None:
         """Unmount and remove it. Raises `WorkspaceError` when something of it stays."""
-        if self.groups is not None:
-            self.groups.remove()
+        for groups in (self.groups, self.rest_groups):
+            if groups is not None:
+                groups.remove()
         for folder in (self.files, self.gateway):
             if os.path.ismount(folder):
                 _unmount(folder)
@@ -95,9 +104,17 @@ class Room:
             self.files.parent.rmdir()
         Claim.file(self.home, self.name).unlink(missing_ok=True)
 
-    def open_up(self) -> None:
-        """Give its user the way into `files` back, which a seat may have taken away from itself."""
-        self.files.chmod(0o700)
+    def show_rest(self, caps: Caps) -> None:
+        """
+        Make ready for the room that shows what is left: its user gets the way into `files` back, which a seat may have
+        taken away from itself, and the room its own groups. Raises `WorkspaceError` when the host doesn't let us.
+        """
+        try:
+            self.files.chmod(0o700)
+            if self.rest_groups is not None and not self.rest_groups.exist():
+                self.rest_groups.make(caps)
+        except OSError as error:
+            raise WorkspaceError(f"what is left of {self.name} can't be shown: {error}") from error
 
     def used(self) -> tuple[int, int] | None:
         """Bytes and inodes in use, where the folder is a file system of its own."""
@@ -131,10 +148,11 @@ def leftovers(home: Path) -> Iterator[Room]:
 def kill_rest(room: Room) -> int:
     """SIGKILL what is left of a dead owner's workspace, by its name and by its groups; says how much there was."""
     found = kill_by_name(room.name)
-    for pid in [] if room.groups is None else room.groups.members():
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        found += 1
+    for groups in (room.groups, room.rest_groups):
+        for pid in [] if groups is None else groups.members():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            found += 1
     return found
 
 

@@ -37,6 +37,7 @@ from harness.workspaces.bubblewrap_run import (
     spawn,
 )
 from harness.workspaces.bubblewrap_streams import Kept, Program, Run
+from harness.workspaces.control_groups import Groups
 from harness.workspaces.namespaces import members
 
 __all__ = ["BubblewrapRemains", "BubblewrapWorkspace", "Premises"]
@@ -44,13 +45,13 @@ __all__ = ["BubblewrapRemains", "BubblewrapWorkspace", "Premises"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Premises:
-    """What a workspace is made of: its walls, its root file system, its place on the host, and the program for it."""
+    """What a workspace is made of: walls, root file system, place and control groups on the host, and the program."""
 
     walls: Walls
     root: Root
     room: Room
     bwrap: str
-    seccomp: bytes | None
+    groups: Groups | None
     clock: Clock
 
     def options(self, *, ended: bool) -> list[Option]:
@@ -154,11 +155,9 @@ class BubblewrapWorkspace:
             self._life_left()
         self._over = "has ended: what was left is in its `remains`"
         proof = await self._ended()
-        await anyio.to_thread.run_sync(self._room.open_up)
         walls = Walls(image=self._walls.image, caps=self._walls.caps, run_as_root=self._walls.run_as_root)
-        rest = BubblewrapRemains(
-            replace(self._premises, walls=walls, seccomp=seccomp_filter(walls.system_calls)), proof
-        )
+        await anyio.to_thread.run_sync(self._room.show_rest, walls.caps)
+        rest = BubblewrapRemains(replace(self._premises, walls=walls, groups=self._room.rest_groups), proof)
         try:
             yield rest
         finally:
@@ -178,7 +177,7 @@ class BubblewrapWorkspace:
             except (ValueError, KeyError) as error:
                 raise WorkspaceError(f"what is running in {self.name} can't be looked at: {error}") from error
         used = await anyio.to_thread.run_sync(self._room.used)
-        groups = self._room.groups
+        groups = self._premises.groups
         return {
             "backend": "bubblewrap",
             **self._seen,
@@ -232,9 +231,9 @@ class BubblewrapWorkspace:
                 name=self.name,
                 bwrap=self._premises.bwrap,
                 options=[*self._options, *environment_options(environment)],
-                argv=launcher(self._walls, token, cwd, argv, address_space=self._room.groups is None),
+                argv=launcher(self._walls, token, cwd, argv, address_space=self._premises.groups is None),
                 user=self._room.user,
-                seccomp=self._premises.seccomp,
+                seccomp=seccomp_filter(self._walls.system_calls),
                 own_pids="pid" not in self._walls.host_namespaces,
             )
         )
@@ -244,7 +243,7 @@ class BubblewrapWorkspace:
         return execution
 
     async def _begin(self, execution: Execution) -> None:
-        groups = self._room.groups
+        groups = self._premises.groups
         await execution.begin(None if groups is None else groups.join)
 
     async def _end(self, execution: Execution) -> None:

@@ -46,6 +46,10 @@ class Groups:
         for path, value in self._limits(caps):
             path.write_text(value)
 
+    def exist(self) -> bool:
+        """Whether they were made."""
+        return all(folder.is_dir() for folder in self._folders())
+
     def join(self, pid: int) -> None:
         """Put a process, and with it whatever it starts, into the groups. Raises `OSError` when that fails."""
         for folder in self._folders():

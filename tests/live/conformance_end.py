@@ -8,6 +8,7 @@ import pytest
 from harness.clock import fresh_token
 from harness.errors import WorkspaceError
 from harness.ports import Workspace
+from harness.walls import Caps
 from tests.live.rooms import MESS, Rooms, alive, folders_of, line_of, mounts, python, wait_until
 
 __all__ = ["EndConformance"]
@@ -83,6 +84,15 @@ class EndConformance(Rooms):
                 read = await rest.exec(["cat", "/workspace/left"], cwd="/")
                 assert (read.status, read.stdout) in {(0, b"left\n"), (1, b"")}
                 assert rest.proof.alive == 0
+
+    async def test_files_that_fill_the_memory_stop_nobody_from_reading_them(self) -> None:
+        """A workspace's files may take all memory that its programs may have: what shows them afterwards has its own."""
+        caps = Caps(memory_bytes=64 << 20, workspace_bytes=60 << 20, file_bytes=60 << 20)
+        read = "data = open('big', 'rb').read(30 << 20); print(len(data), end='')"
+        async with self.room(caps=caps) as room:
+            await room.exec(["sh", "-c", "head -c 100000000 /dev/zero > big"])
+            async with room.remains() as rest:
+                assert (await rest.exec(python(read))).stdout == str(30 << 20).encode()
 
     async def test_a_sweep_ends_and_counts_what_was_left(self) -> None:
         """After a program is over, what it left alive is ended by a sweep, or was with it; a second sweep finds nothing."""
