@@ -17,7 +17,8 @@ from typing import Self
 from packaging.utils import canonicalize_name
 
 from harness.errors import ImageError
-from harness.workspaces.image_wheels import Progress, PythonTarget, Wheel, WheelFinder, Wish, lock_text, wish
+from harness.workspaces.image_resolving import Progress, WheelFinder
+from harness.workspaces.image_wheels import PythonTarget, Wheel, Wish, lock_text, wish
 
 __all__ = ["AGENT_FOLDER", "NO_PACKAGES", "PythonPackages", "add_python_packages", "python_target"]
 
@@ -50,6 +51,9 @@ class PythonPackages:
                 raise ImageError(
                     f"Python package {one.name!r} is asked for {names.count(one.name)} times: expected once"
                 )
+        for name in without:
+            if canonicalize_name(name) in names:
+                raise ImageError(f"Python package {name!r} is asked for and is to be left out: expected one of the two")
         if not wishes and (lock is not None or without):
             raise ImageError("name the Python package whose commands the image is to have: --python-package NAME")
         if lock is not None and not lock.is_file():
@@ -77,7 +81,7 @@ def add_python_packages(root: Path, packages: PythonPackages, progress: Progress
         wheels = finder.find(packages.wishes, Path(folder))
         progress(f"installing {len(wheels)} Python packages")
         _Installation(root, target).install(wheels, packages.wishes)
-    made = {"python_packages": " ".join(one.shown for one in packages.wishes), "python_lock": lock_text(wheels)}
+    made = {"python_packages": " ".join(map(str, packages.wishes)), "python_lock": lock_text(wheels)}
     return {**made, "python_without": " ".join(packages.without)} if packages.without else made
 
 
@@ -153,12 +157,12 @@ class _Installation:
 
     def _link(self, command: str, one: Wish) -> None:
         if "/" in command:
-            raise ImageError(f"{one.shown} brings the command {command!r}: expected a name without '/'")
+            raise ImageError(f"{one} brings the command {command!r}: expected a name without '/'")
         places = [self._root / place / command for place in _PLACES_OF_COMMANDS]
         taken = [path for path in places if path.exists() or path.is_symlink()]
         if taken:
             where = taken[0].relative_to(self._root)
-            raise ImageError(f"{one.shown} brings the command {command!r}, and the image has /{where} already")
+            raise ImageError(f"{one} brings the command {command!r}, and the image has /{where} already")
         path = self._below(f"/{_COMMANDS}", command)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(f"{AGENT_FOLDER}/bin/{command}")
