@@ -120,6 +120,11 @@ def hold(size, up, held):
         with open("/proc/self/oom_score_adj", "w") as score:
             score.write("1000")
         memory = mmap.mmap(-1, size)
+        if hasattr(memory, "madvise") and hasattr(mmap, "MADV_HUGEPAGE"):
+            try:
+                memory.madvise(mmap.MADV_HUGEPAGE)  # fewer, larger pages: the same memory in less time
+            except OSError:
+                pass
         for start in range(0, size, STEP):
             memory[start : start + STEP : 4096] = b"x" * (STEP // 4096)
             os.write(up, b"+")
@@ -143,7 +148,7 @@ def bomb():
                 os.close(release)
                 hold(steps * STEP, up, held)
             children.append(pid)
-        done, until = 0, time.monotonic() + 30
+        done, until = 0, time.monotonic() + 50
         while done < 4 * steps:
             if time.monotonic() > until:
                 return {"signature": "TIMEOUT"}
