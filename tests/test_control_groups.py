@@ -124,3 +124,19 @@ def test_removing_says_when_somebody_is_still_there(top: Path) -> None:
         path.unlink()
     groups.remove()
     assert list(top.rglob("room")) == []
+
+
+def test_killings_for_want_of_memory_are_counted(top: Path) -> None:
+    """The count is the kernel's own; where it keeps none, none is known of."""
+    groups = Groups(name="room")
+    groups.make(CAPS)
+    assert groups.starved() == 0
+    unified = (top / "cgroup.subtree_control").exists()
+    said = (
+        "low 0\noom 5\noom_kill 3\noom_group_kill 1\n" if unified else "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"
+    )
+    place = "proctor/room/memory.events" if unified else "memory/proctor/room/memory.oom_control"
+    (top / place).write_text(said)
+    assert groups.starved() == 3
+    (top / place).write_text("oom_kill_disable 0\nunder_oom 0\n")
+    assert groups.starved() == 0

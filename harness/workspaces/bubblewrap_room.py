@@ -95,11 +95,13 @@ class BubblewrapWorkspace:
 
         Raises `WorkspaceError` when it could not be started for reasons of ours, or when something of it can't be
         ended. A program that isn't there, a folder `cwd` that isn't, or a command that no kernel takes is the caller's
-        affair: status 127 or 126. One that `kill` ended before it began has no status.
+        affair: status 127 or 126; so is a workspace that has no memory left to start one: 137. One that `kill` ended
+        before it began has no status.
         """
         began = self._clock.monotonic()
         limit = min(timeout_s, self._life_left())
         token = fresh_token(8)
+        starved = self._starved()
         try:
             execution = self._spawn(argv, token, cwd, env)
         except UnstartableError as error:
@@ -112,7 +114,7 @@ class BubblewrapWorkspace:
         finally:
             await self._end(execution)
         self._counts["timed_out"] += run.timed_out
-        return run.result(self._clock.monotonic() - began)
+        return run.result(self._clock.monotonic() - began, starved=self._starved() > starved)
 
     @asynccontextmanager
     async def stream(self, argv: Sequence[str], *, cwd: str = "/workspace") -> AsyncIterator[ByteStream]:
@@ -241,6 +243,9 @@ class BubblewrapWorkspace:
         self._alive.add(execution)
         self._counts["executions"] += 1
         return execution
+
+    def _starved(self) -> int:
+        return 0 if self._premises.groups is None else self._premises.groups.starved()
 
     async def _begin(self, execution: Execution) -> None:
         groups = self._premises.groups

@@ -101,7 +101,7 @@ class Execution:
         Hand bwrap its options, for which it waits, after its process was given to `join` (called in a worker thread):
         what it joins before that holds for everything that it starts.
 
-        Nothing begins when it was ended meanwhile. Raises `WorkspaceError` when it can't join.
+        Nothing begins when it was ended meanwhile, by us or by the kernel. Raises `WorkspaceError` when it can't join.
         """
         async with self._ending:
             if self._outer < 0:
@@ -110,9 +110,10 @@ class Execution:
                 if join is not None:
                     with anyio.CancelScope(shield=True):
                         await anyio.to_thread.run_sync(join, self.pid)
-                await self._gate.write(self._options)
             except OSError as error:
                 raise WorkspaceError(f"bwrap could not be put behind its limits: {error}") from error
+            with suppress(BrokenPipeError):
+                await self._gate.write(self._options)
             self._begun = True
             self._gate.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import suppress
 
 import anyio
@@ -15,6 +16,7 @@ from harness.workspaces.pipes import Pipe
 __all__ = ["Kept", "Program", "Run"]
 
 _BWRAP_SAYS = 4096
+_STARVED = b"killed before it began: the workspace's files and programs have taken all of its memory\n"
 _DRAIN_DEADLINE_S = 5.0
 
 
@@ -59,9 +61,15 @@ class Run:
                 await self._execution.finish()
             tasks.cancel_scope.deadline = anyio.current_time() + _DRAIN_DEADLINE_S
 
-    def result(self, seconds: float) -> ExecResult:
-        """What it did. Raises `WorkspaceError` when the launcher did not get as far as starting it."""
+    def result(self, seconds: float, *, starved: bool) -> ExecResult:
+        """
+        What it did. Raises `WorkspaceError` when the launcher did not get as far as starting it, unless the workspace
+        was `starved` of memory meanwhile: its files and programs have taken all that it may have, and that is the
+        caller's affair.
+        """
         before, started, after = bytes(self._err.data).partition(self._mark)
+        if starved and not started:
+            return ExecResult(stdout=b"", stderr=_STARVED, status=128 + signal.SIGKILL, seconds=seconds)
         if not (started or self.timed_out or self._execution.cut_short):
             raise WorkspaceError(
                 f"the sandbox could not be set up: {before.decode('utf-8', 'replace').strip()[:500]!r}. "

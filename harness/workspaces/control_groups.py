@@ -63,6 +63,16 @@ class Groups:
                 found.update(map(int, (folder / "cgroup.procs").read_text().split()))
         return sorted(found)
 
+    def starved(self) -> int:
+        """How many of their processes the kernel has killed so far because they had no memory left."""
+        path = self._memory("memory.oom_control", "memory.events")
+        with suppress(OSError):
+            for line in path.read_text().splitlines():
+                name, _, count = line.partition(" ")
+                if name == "oom_kill":
+                    return int(count)
+        return 0  # older kernels don't count
+
     def told(self, caps: Caps) -> Mapping[str, int | None]:
         """
         The limits as the kernel tells them, in the units of a fence's facts: the asked value where it stands, to the

@@ -245,6 +245,18 @@ async def test_limits_of_the_sum_are_set_where_groups_can_be_made() -> None:
         assert Groups(name=room.name).told(caps)["memory_bytes"] is None
 
 
+async def test_a_workspace_without_memory_is_its_seats_affair() -> None:
+    """Files may take all the memory that programs need to start: such a program is killed, and that is no fault of ours."""
+    caps = Caps(memory_bytes=64 << 20, workspace_bytes=70 << 20, file_bytes=100 << 20)
+    async with BubblewrapBackend().open(replace(WALLS, caps=caps), run="t") as room:
+        await room.exec(["sh", "-c", "head -c 100000000 /dev/zero > big"])
+        ran = [await room.exec(["ls", "-l"]) for _ in range(15)]
+        assert {result.status for result in ran} <= {0, None, 137}
+        assert any(result.status != 0 for result in ran), "the memory was not full, so nothing is shown"
+        emptied = [await room.exec(["sh", "-c", ": > big"]) for _ in range(15)]
+        assert emptied[-1].status == 0, "once one got through there is memory again"
+
+
 async def test_a_mount_of_a_positive_control_is_there() -> None:
     """A path of the host shown on purpose can be read, and written if it says so: its absence elsewhere means something."""
     async with BubblewrapBackend().open(
