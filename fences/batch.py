@@ -67,12 +67,14 @@ def end_children():
             return
     left.extend("process %d" % child for child in children())
 before = look()
+prelude = compile(asked["prelude"], "prelude", "exec")
 for name, body, arguments in asked["bodies"]:
     began = time.monotonic()
     space = {"__name__": "probe"}
     sys.argv = ["-c", json.dumps(arguments)]
     try:
-        exec(compile(asked["prelude"] + body, name, "exec"), space)
+        exec(prelude, space)
+        exec(compile(body, name, "exec"), space)
         found[name] = {"tries": space["tries"]}
     except BaseException as error:
         found[name] = {"error": type(error).__name__ + ": " + str(error)[:200]}
