@@ -79,19 +79,26 @@ async def serve_gateway(
     service = Service(rules=rules, paths=paths(rules), answering=answering, log=log, ping_s=ping_s)
     if peers is None:
         peers = frozenset({KEEPER, *SEATS, (await anyio.Path(folder).stat()).st_uid, os.geteuid()})
+    try:
+        with listening(folder, GATEWAY_SOCKET) as door:
+            async with _watching(_Keeper(service, peers), door):
+                yield Gateway(folder / GATEWAY_SOCKET, log)
+    finally:
+        log.close()
+
+
+@asynccontextmanager
+async def _watching(keeper: _Keeper, door: Door) -> AsyncIterator[None]:
+    """The keeper at the door, for as long as the context lasts; an error of the block's own is raised as it is."""
     failure: Exception | None = None
-    with listening(folder, GATEWAY_SOCKET) as door:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(keeper.watch, door, tasks)
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_Keeper(service, peers).watch, door, tasks)
-                try:
-                    yield Gateway(folder / GATEWAY_SOCKET, log)
-                except Exception as error:  # noqa: BLE001 - raised below, outside the group that would wrap it
-                    failure = error
-                finally:
-                    tasks.cancel_scope.cancel()
+            yield
+        except Exception as error:  # noqa: BLE001 - raised below, outside the group that would wrap it
+            failure = error
         finally:
-            log.close()
+            tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
 
