@@ -65,7 +65,7 @@ PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages", "ollama"
 
 _HEAD_BYTES = 1 << 20
 _DRAIN_BYTES = 4 << 20
-_DRAIN_S = 0.5
+_DRAIN_S = 3.0
 _GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 

@@ -48,12 +48,18 @@ __all__ = [
     "GatewayTokensProbe",
 ]
 
-_REFUSALS = frozenset({*range(400, 500), 501, 505})
-"""Statuses that say no to a request, and not that something broke: 501 and 505 are about its method and version."""
+_REFUSALS = frozenset({*range(400, 500), 501, 505} - {429})
+"""
+Statuses that say no to a request for what it is: 501 and 505 are about its method and version. 429 is about how many
+there are, and would say nothing of this one.
+"""
 
 _CHAT = PATHS["openai"]
 _ROOM = 64 << 10
-"""Bytes beyond a limit: more than what is in a socket's buffers."""
+"""Bytes beyond a limit."""
+
+_MOST_SENT = 2 << 20
+"""Of a body that is too long no more is sent: its length is told before."""
 
 
 class _GatewayProbe:
@@ -297,7 +303,7 @@ class GatewaySizeProbe(_GatewayProbe):
         line = min(rules.header_bytes + 1024, 60_000)
         wide = post(body(), headers=["X-Wide: " + "x" * line])
         return [
-            Sent(what="a long body", data=post(b"", length=most), more=most),
+            Sent(what="a long body", data=post(b"", length=most), more=min(most, _MOST_SENT)),
             Sent(what="a length without end", data=post(body(), length=10**12)),
             Sent(what="a length that is no number", data=post(body(), length="9" * 40)),
             Sent(what="many headers", data=post(body(), headers=[f"X-{number}: y" for number in range(300)])),

@@ -114,7 +114,8 @@ class TimeLimitProbe:
     threat = "a call that ran out of time goes on, and uses what the next one is measured by"
     holds = frozenset({Finding.DENIED})
     structural: ClassVar[bool] = False
-    LIMIT_S: ClassVar[float] = 1.0
+    LIMITS_S: ClassVar[tuple[float, ...]] = (1.0, 3.0, 6.0)
+    """Time limits, each tried if the program had not begun within the last: a slow machine needs more."""
 
     def weaken(self, fence: Fence, site: Site) -> Fence:
         """Nothing is swept up when the time is over."""
@@ -131,10 +132,11 @@ class TimeLimitProbe:
                     if stream is None:
                         return Attempt(finding=Finding.INCONCLUSIVE, evidence="the program did not come to its limit")
                     return weigh([await _left(mess)], canary=None, denied=_SIGNS)
-            result = await workspace.exec(mess.argv, timeout_s=self.LIMIT_S)
-            if not result.timed_out or b"made" not in result.stdout:
-                return Attempt(finding=Finding.INCONCLUSIVE, evidence="the program did not come to its limit")
-            return weigh([await _left(mess)], canary=None, denied=_SIGNS)
+            for limit in self.LIMITS_S:
+                result = await workspace.exec(mess.argv, timeout_s=limit)
+                if result.timed_out and b"made" in result.stdout:
+                    return weigh([await _left(mess)], canary=None, denied=_SIGNS)
+            return Attempt(finding=Finding.INCONCLUSIVE, evidence="the program did not come to its limit")
         finally:
             await workspace.kill()
 

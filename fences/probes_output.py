@@ -116,8 +116,12 @@ import os, time
 print("held", flush=True)
 if os.fork() == 0:
     os.setsid()
-    time.sleep(8)
+    time.sleep(20)
 """
+    LIMITS_S: ClassVar[tuple[float, float]] = (0.8, 15.0)
+    """The time limits of the two: the first is to be met, the second not by far."""
+    LATE_S: ClassVar[float] = 10.0
+    """So much later than its limit a call may be over on a machine that has much to do."""
 
     async def careless(self, workspace: Workspace) -> Sequence[Try]:
         """The reader is still waiting when we end it."""
@@ -129,18 +133,24 @@ if os.fork() == 0:
     async def careful(self, workspace: Workspace, rules: ToolRules) -> Sequence[Try]:
         """Both are over in time: the one by its limit, the other with its program."""
         del rules
-        endless = await workspace.exec(_python(self.HOLD), timeout_s=0.8)
-        left = await workspace.exec(_python(self.LEAVE), timeout_s=7.5)
+        soon, late = self.LIMITS_S
+        endless = await workspace.exec(_python(self.HOLD), timeout_s=soon)
+        left = await workspace.exec(_python(self.LEAVE), timeout_s=late)
         await workspace.sweep()
-        return [self.ended("an endless program", endless, most=6), self.ended("a child left behind", left, most=6)]
+        return [self.limited("an endless program", endless), self.ended("a child left behind", left)]
 
-    def ended(self, what: str, result: ExecResult, *, most: float) -> Try:
-        """What became of a call that was to be over by itself."""
-        if result.seconds > most:
+    def limited(self, what: str, result: ExecResult) -> Try:
+        """What became of a call that was to be ended by its limit."""
+        if result.seconds > self.LIMITS_S[0] + self.LATE_S:
             return Try(what=what, fact="the call lasted as long as the output was held open")
-        if not result.timed_out and b"held" not in result.stdout:
-            return Try(what=what, signature="the program did not come to hold it")
-        return Try(what=what, signature="ENDED")
+        return Try(what=what, signature="ENDED" if result.timed_out else "the program ended by itself")
+
+    def ended(self, what: str, result: ExecResult) -> Try:
+        """What became of a call whose program ended at once."""
+        if result.timed_out:
+            return Try(what=what, fact="the call lasted as long as the output was held open")
+        held = b"held" in result.stdout
+        return Try(what=what, signature="ENDED" if held else "the program did not come to hold it")
 
 
 class OutputFramesProbe(_OutputProbe):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +54,7 @@ class Speaker(FakeWorkspace):
         told = json.loads(call.argv[-1])
         try:
             if "number" in told:
-                tries = [{"what": "connections", **await self.hold(told["number"], told["most"])}]
+                tries = [{"what": "connections", **await self.hold(told["number"], told["most"], told["patience"])}]
             else:
                 tries = [{"what": what, **await self.ask(data, more)} for what, data, more in told["requests"]]
         except OSError:
@@ -78,28 +79,36 @@ class Speaker(FakeWorkspace):
                     said += await peer.receive()
         return {"got": said.hex()} if said else {"signature": "CLOSED"}
 
-    async def hold(self, number, most):
+    async def hold(self, number, most, patience):
         """Many connections at once, each with the beginning of a request; how many are not turned away."""
         async with await self.connect():
             """There is somebody."""
-        held = await anyio.to_thread.run_sync(self._held, number)
+        held = await anyio.to_thread.run_sync(self._held, number, most, patience)
         return {"fact": "more are held than the rules allow"} if held > most else {"signature": "HELD"}
 
-    def _held(self, number):
-        held = 0
+    def _held(self, number, most, patience):
         with ExitStack() as stack:
             peers = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(number)]
             for peer in peers:
                 peer.connect(str(self.gateway / "model.sock"))
                 peer.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nX-Slow: ")
-                peer.settimeout(0.02)
-            for peer in reversed(peers):
-                with suppress(ConnectionResetError):
-                    try:
-                        peer.recv(1)
-                    except TimeoutError:
-                        held += 1
-        return held
+                peer.setblocking(False)
+            held, until = list(peers), time.monotonic() + patience
+            while len(held) > most and time.monotonic() < until:
+                time.sleep(0.01)
+                held = [peer for peer in held if waits(peer)]
+            return len(held)
+
+
+def waits(peer):
+    """Whether nothing has come to a connection yet, not even its end."""
+    try:
+        peer.recv(1)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 class Dead(Speaker):
@@ -169,6 +178,7 @@ def test_an_answer_is_judged_by_what_it_is():
     assert said(b"HTTP/1.1 403 Forbidden\r\n\r\n").signature == "REFUSED"
     assert said(b"HTTP/1.1 505 No\r\n\r\n").signature == "REFUSED"
     assert said(b"HTTP/1.1 500 Oh\r\n\r\n").signature == "HTTP 500"
+    assert said(b"HTTP/1.1 429 Wait\r\n\r\n").signature == "HTTP 429"
     assert said(b"HTTP/1.1 200 OK\r\n\r\nelse").signature == "HTTP 200"
     assert said(b"ssh-2.0").signature == "an answer that is no HTTP"
     assert said(None, "CLOSED").signature == "CLOSED"
@@ -234,11 +244,25 @@ async def test_an_error_of_the_workspaces_comes_up_as_it_is(folder):
         assert names_in(folder) == []
 
 
-def test_rules_beyond_the_forwarders_own_are_not_measured():
+@pytest.mark.anyio
+async def test_rules_beyond_the_forwarders_own_are_not_measured():
     """A policy that allows more connections than a forwarder joins at once can't be flooded by one."""
     wide = replace(NONE, gateway=GatewayRules(connections=60))
     with pytest.raises(NotMeasuredError, match="more connections"):
         GatewayFloodProbe().weaken(wide, None)
+    with pytest.raises(NotMeasuredError, match="more connections"):
+        await GatewayFloodProbe().attempt(Speaker(), wide, None)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("probe", ASKING, ids=lambda probe: probe.name)
+async def test_narrow_and_wide_rules_are_probed_too(probe, folder):
+    """Whatever figures a policy has, and whichever wire it serves, an honest request gets through and no other."""
+    narrow = GatewayRules(wires=("anthropic",), body_bytes=4096, header_bytes=2048, connections=2, requests=1)
+    wide = GatewayRules(body_bytes=1 << 30, header_bytes=1 << 20, connections=40)
+    for rules in (narrow, wide):
+        found = await probe.attempt(Speaker(folder), replace(OPEN, gateway=rules), None)
+        assert found.finding is Finding.DENIED, found.evidence
 
 
 @pytest.mark.anyio

@@ -78,6 +78,7 @@ async def test_a_sweep_that_does_nothing_is_found(probe):
 async def test_what_never_lived_is_not_called_gone(probe, monkeypatch):
     """A program that does not come to leave anything, and a host that can't see it, say nothing."""
     monkeypatch.setattr("fences.lingering._READY_S", 0.2)
+    monkeypatch.setattr(TimeLimitProbe, "LIMITS_S", (0.2, 0.4))
     for fence in (STRICT, probe.weaken(STRICT, None)):
         found = await probe.attempt(SweptRoom(before=["false"]), fence, None)
         assert found.finding is Finding.INCONCLUSIVE, found.evidence

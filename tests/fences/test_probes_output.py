@@ -76,7 +76,8 @@ async def test_a_backend_with_a_hole_is_found():
     no_tools = replace(STRICT, rules=replace(STRICT.rules, tools=frozenset()))
     cases = [
         (OutputFloodProbe(), lambda result: result, "more is held"),
-        (OutputHeldProbe(), lambda result: replace(result, seconds=9.0), "as long as the output was held"),
+        (OutputHeldProbe(), lambda result: replace(result, seconds=11.0), "endless program: the call lasted as long"),
+        (OutputHeldProbe(), lambda result: replace(result, timed_out=True), "left behind: the call lasted as long"),
         (OutputFramesProbe(), lambda result: replace(result, status=0), "taken for something else"),
         (OutputFramesProbe(), lambda result: replace(result, stderr=b"forged"), "taken for something else"),
     ]
