@@ -7,14 +7,14 @@ import os
 import struct
 import tracemalloc
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import anyio
 import pytest
 
 from harness.errors import WorkspaceError
 from harness.tree import Dropped, Exhibit, ExhibitFilter, File, Tree, TreeCaps
-from harness.workspaces import cell_helper
+from harness.workspaces import cell_archive, cell_helper
 from harness.workspaces.exhibits import collect, put
 from harness.workspaces.frames import BODY_ROOM, FileFailed, request
 from tests.fake_workspace import FakeWorkspace, FarEnd
@@ -128,6 +128,22 @@ async def test_a_far_end_that_never_ends_is_left():
     """Collecting has a time limit."""
     with pytest.raises(WorkspaceError, match=r"longer than 0\.2 s"):
         await collected(frame({"path": "a"}, b"1"), ends=False, timeout_s=0.2)
+
+
+async def test_the_far_end_holds_the_caps_too():
+    """What would burst a cap is not even sent: over it for one file, for all, for their number, and too deep."""
+    room = FakeWorkspace(
+        {"a": "x" * 400, "b": "x" * 401, "c": "x" * 400, "d": "x" * 300, "e": "", "f": "", "1/2/3": ""}
+    )
+    *files, (end, _) = cell_archive.archived(str(room.folder), asdict(CAPS))
+    assert [(header["path"], len(data)) for header, data in files] == [("a", 400), ("c", 400), ("e", 0)]
+    whys = {item["path"]: item["why"] for item in end["dropped"]}
+    assert whys == {
+        "b": "401 bytes, over the cap of 400 for one file",
+        "d": "the tree would hold over 1000 bytes",
+        "f": "more than 3 files",
+        "1/2": "deeper than 2 folders",
+    }
 
 
 async def test_a_file_that_was_being_written_is_dropped_by_name():

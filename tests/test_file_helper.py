@@ -56,6 +56,7 @@ class TroubledRoom(FakeWorkspace):
         super().__init__(files or {"a": "text"}, programs=programs or {"python3": lambda _: ran()})
         self.troubles = list(troubles)
         self.closing = None
+        self.open = self.most_open = 0
 
     @asynccontextmanager
     async def stream(self, argv, *, cwd="/workspace"):
@@ -65,7 +66,11 @@ class TroubledRoom(FakeWorkspace):
         if isinstance(trouble, Exception):
             raise trouble
         self.streams.append(Troubled(self, trouble))
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
         yield self.streams[-1]
+        await anyio.sleep(0.01)  # ending one takes its time
+        self.open -= 1
         if self.closing is not None:
             raise self.closing
 
@@ -140,6 +145,7 @@ async def test_a_lost_helper_is_started_again_and_asked_again(trouble, cause):
         async with helped(room, timeout_s=1) as (files, causes, _):
             await call(files)
             assert causes == [cause], name
+        assert room.most_open == 1, "the next one must wait until the last one is gone"
     assert room.files["b"] == b"new"
 
 
