@@ -153,8 +153,8 @@ def up(client, name):
     return struct.unpack("16xH", answer[:18])[0] & 1
 def look():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        others = sorted(name for _, name in socket.if_nameindex() if name != "lo" and up(client, name))
-    return {"fact": "up beside the loopback: " + " ".join(others)} if others else {"signature": "NOTHING"}
+        others = [name for _, name in socket.if_nameindex() if name != "lo" and up(client, name)]
+    return {"fact": "more than the loopback is up"} if others else {"signature": "NOTHING"}
 attempt("interfaces", look)
 """
 

@@ -212,7 +212,9 @@ def look(number):
     null = stat.S_ISCHR(mode) and os.readlink("/proc/self/fd/%d" % number) == "/dev/null"
     if number < 3 and (stat.S_ISFIFO(mode) or null):
         return {"signature": "NOTHING"}
-    return {"fact": "it is open: " + os.readlink("/proc/self/fd/%d" % number).split("/")[-1].split("[")[0]}
+    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISREG, "a file"), (stat.S_ISSOCK, "a socket"),
+             (stat.S_ISFIFO, "a pipe"))
+    return {"fact": "it is open: " + next((kind for is_one, kind in kinds if is_one(mode)), "something else")}
 def open_ones():
     for name in os.listdir("/proc/self/fd"):
         try:

@@ -185,3 +185,15 @@ async def test_what_a_seat_left_is_no_breach(backend):
     assert {name: one.evidence for name, one in found.items() if one.finding is Finding.SERVED} == {}
     unclear = {name: one.evidence for name, one in found.items() if one.finding is Finding.INCONCLUSIVE}
     assert unclear == {}
+
+
+async def test_evidence_reads_the_same_each_time(backend):
+    """Two tables differ in nothing that an auditor would have to explain: no path, name or number of one run."""
+    policy = FencePolicy(must_work=())
+    first, second = [
+        await probe_all(backend, policy, IMAGE, run="test-structural", probes=[*STRUCTURAL, *SCRIPTS]) for _ in "ab"
+    ]
+    said = [
+        {row.probe: (row.evidence_up, row.evidence_down, row.weakening) for row in rows} for rows in (first, second)
+    ]
+    assert said[0] == said[1]
