@@ -110,11 +110,7 @@ def score(
         doubled=tuple(map(str, settled.doubled)),
         undeclared=tuple(map(str, settled.undeclared)),
         repeated=settled.repeated,
-        tries=tuple(
-            Tries(cell=str(cell), classes=tuple(map(class_label, tries)))
-            for cell, tries in settled.tries.items()
-            if len(tries) > 1
-        ),
+        tries=_tries(settled),
         arms=arms,
         arm_costs=tuple(cost(group, cells, settled) for group, cells in by_arm(settled.declared).items()),
         conditions=tuple(census(group, cells, settled) for group, cells in conditions.items()),
@@ -124,6 +120,14 @@ def score(
         ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
         sentences=tuple(_unequal(arms)),
         not_enforced=dict(not_enforced),
+    )
+
+
+def _tries(settled: Settled) -> tuple[Tries, ...]:
+    return tuple(
+        Tries(cell=str(cell), classes=tuple(map(class_label, tries)))
+        for cell, tries in settled.tries.items()
+        if len(tries) > 1
     )
 
 
