@@ -22,19 +22,18 @@ def container_facts(
 ) -> Mapping[str, Any]:
     """
     What `inspect` of a running container says, flat. `exec_user` is who programs run as; `processes` how many live in
-    its process namespace, or None where that can't be seen. `mounts` are what is shown of the host beside what is the
-    workspace's own by `place`: its volume, its names that resolve; its gateway's folder is there, by a name.
+    it, or None where that can't be seen. `mounts` are what is shown of the host beside what is the workspace's own by
+    `place`, its volume and its names that resolve; its gateway's folder is there, by a name.
     """
-    config, host, state = found["Config"], found["HostConfig"], found["State"]
+    config, host = found["Config"], found["HostConfig"]
     mounts = _mounts(found.get("Mounts") or [], place)
     joined = any(mount["source"] == GATEWAY_SOURCE for mount in mounts["mounts"])
     security = [str(option) for option in host.get("SecurityOpt") or []]
     filters = [option.partition("=")[2] for option in security if option.startswith("seccomp=")]
-    limits = {limit["Name"]: limit["Hard"] for limit in host.get("Ulimits") or []}
     return {
         "container": found["Id"],
         "image": found["Image"],
-        "running": bool(state["Running"]),
+        "running": bool(found["State"]["Running"]),
         "runtime": host.get("Runtime") or None,
         "network_mode": "gateway" if joined and host["NetworkMode"] == "none" else host["NetworkMode"],
         "network_disabled": bool(config.get("NetworkDisabled")),
@@ -51,18 +50,31 @@ def container_facts(
         "memory_folders": dict(host.get("Tmpfs") or {}),
         "masked_paths": sorted(host.get("MaskedPaths") or []),
         "devices": list(host.get("Devices") or []),
+        **_namespaces(host),
+        **_limits(host),
+        "processes": processes,
+    }
+
+
+def _namespaces(host: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
         "pid_mode": host.get("PidMode") or "private",
         "ipc_mode": host.get("IpcMode") or "",
         "uts_mode": host.get("UTSMode") or "private",
         "cgroup_mode": host.get("CgroupnsMode") or "",
         "user_namespace_mode": host.get("UsernsMode") or "",
+    }
+
+
+def _limits(host: Mapping[str, Any]) -> Mapping[str, Any]:
+    limits = {limit["Name"]: limit["Hard"] for limit in host.get("Ulimits") or []}
+    return {
         "pids_limit": host.get("PidsLimit"),
         "memory_bytes": host.get("Memory"),
         "memory_and_swap_bytes": host.get("MemorySwap"),
         "nano_cpus": host.get("NanoCpus"),
         "shm_bytes": host.get("ShmSize"),
         **{key: limits.get(name) for key, name in _ULIMITS.items()},
-        "processes": processes,
     }
 
 
