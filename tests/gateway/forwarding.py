@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteStream, SocketAttribute, SocketStream
 
-GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
+GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 
 @asynccontextmanager
@@ -32,9 +32,10 @@ async def forwarded(socket: Path) -> AsyncIterator[str]:
 
 
 async def pump(source: ByteStream, sink: ByteStream) -> None:
-    """Byte by byte, one way."""
+    """Byte by byte, one way, and the end too."""
     try:
-        while True:
-            await sink.send(await source.receive())
+        async for data in source:
+            await sink.send(data)
+        await sink.send_eof()
     except GONE:
         return
