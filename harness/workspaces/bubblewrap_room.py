@@ -231,6 +231,7 @@ class BubblewrapWorkspace:
         execution = spawn(
             Command(
                 name=self.name,
+                token=token,
                 bwrap=self._premises.bwrap,
                 options=[*self._options, *environment_options(environment)],
                 argv=launcher(self._walls, token, cwd, argv, address_space=self._premises.groups is None),

@@ -17,13 +17,14 @@ import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import anyio.to_thread
 
 from harness.errors import WorkspaceError
 from harness.workspaces.bubblewrap_options import Option, SmallFile
-from harness.workspaces.namespaces import Kind, Namespace, parent_of
+from harness.workspaces.namespaces import Kind, Namespace, named, parent_of
 from harness.workspaces.pipes import Pipe, in_memory, pipe_pair
 
 __all__ = ["Command", "Execution", "UnstartableError", "Witness", "spawn"]
@@ -35,11 +36,13 @@ KILL_DEADLINE_S = 10.0
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
     """
-    What is started: `name` is what its process is called on the host, `user` the uid and gid to drop to first (None
+    What is started: `name` is what its process is called on the host, `token` a word in `argv` that no other execution
+    has, `user` the uid and gid to drop to first (None
     stays who we are), `seccomp` the assembled filter. Without `own_pids` it shares the host's process tree.
     """
 
     name: str
+    token: str
     bwrap: str
     options: Sequence[Option]
     argv: Sequence[str]
@@ -73,8 +76,7 @@ class Execution:
         status: Pipe,
         pipes: tuple[Pipe, Pipe, Pipe, Pipe],
         options: bytes,
-        *,
-        own_pids: bool,
+        command: Command,
     ) -> None:
         self.pid = process.pid
         self.stdin, self.stdout, self.stderr, self._gate = pipes
@@ -87,7 +89,8 @@ class Execution:
         self._process = process
         self._outer = os.pidfd_open(process.pid)
         self._status = status
-        self._kind: Kind = "pid" if own_pids else "mnt"
+        self._command = command
+        self._kind: Kind = "pid" if command.own_pids else "mnt"
         self._first = 0
         self._inner: int | None = None
         self._hold: int | None = None
@@ -196,8 +199,21 @@ class Execution:
         self._process.wait()
         if self._kind == "mnt" and self._namespace is not None:
             await _sweep(self._namespace)
+        if self._inner is None and self._begun:
+            await self._end_orphan()
         # Whoever waits for what bwrap says next hears the end of it before the pipe is closed.
         await self.wait()
+
+    async def _end_orphan(self) -> None:
+        """
+        Bwrap ended without a word on its process 1. Another may have ended it, as the kernel does for want of memory,
+        when it had just cloned, and before the clone had bound its life to bwrap's. That has bwrap's command line.
+        """
+        orphans = partial(named, self._command.name, holding=self._command.token)
+        while found := await anyio.to_thread.run_sync(orphans):
+            for pid in found:
+                with suppress(ProcessLookupError):
+                    await _ended(pid)
 
     def _nameless(self) -> bool:
         return self._inner is None and not self.ended
@@ -220,6 +236,16 @@ async def _sweep(namespace: Namespace) -> None:
     while await anyio.to_thread.run_sync(namespace.members):
         await anyio.to_thread.run_sync(namespace.kill)
         await anyio.sleep(0.01)
+
+
+async def _ended(pid: int) -> None:
+    """End a process and wait for that. Raises `ProcessLookupError` when it is gone."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        _kill(pidfd)
+        await anyio.wait_readable(pidfd)
+    finally:
+        os.close(pidfd)
 
 
 def _kill(pidfd: int) -> None:
@@ -298,4 +324,4 @@ def _spawn(command: Command, options: bytes, fds: Sequence[int]) -> Execution:
         ours.pop_all()
     pipes = (Pipe(stdin), Pipe(stdout), Pipe(stderr), Pipe(gate))
     all_options = options + _encoded(["--json-status-fd", str(status_w)])
-    return Execution(process, Pipe(status), pipes, all_options, own_pids=command.own_pids)
+    return Execution(process, Pipe(status), pipes, all_options, command)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-__all__ = ["Kind", "Namespace", "Owner", "kill_by_name", "members", "parent_of"]
+__all__ = ["Kind", "Namespace", "Owner", "kill_by_name", "members", "named", "parent_of"]
 
 _PROC = Path("/proc")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
@@ -93,15 +93,25 @@ def parent_of(pid: int) -> int | None:
     return None if fields is None else int(fields[1])
 
 
-def kill_by_name(name: str) -> int:
-    """SIGKILL every process whose command line starts with the word `name`; says how many there were."""
-    found = 0
+def named(name: str, *, holding: str = "") -> list[int]:
+    """The processes whose command line starts with the word `name` and has the text `holding` in it."""
+    found = []
     wanted = name.encode() + b"\0"
     for pid in _processes():
         with suppress(*_GONE):
-            if (_PROC / str(pid) / "cmdline").read_bytes().startswith(wanted):
-                os.kill(pid, signal.SIGKILL)
-                found += 1
+            line = (_PROC / str(pid) / "cmdline").read_bytes()
+            if line.startswith(wanted) and holding.encode() in line:
+                found.append(pid)
+    return found
+
+
+def kill_by_name(name: str) -> int:
+    """SIGKILL every process whose command line starts with the word `name`; says how many there were."""
+    found = 0
+    for pid in named(name):
+        with suppress(*_GONE):
+            os.kill(pid, signal.SIGKILL)
+            found += 1
     return found
 
 

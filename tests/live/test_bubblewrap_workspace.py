@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
@@ -214,6 +217,28 @@ async def test_an_early_end_leaves_no_survivor() -> None:
                 await room.exec(["sleep", "60"])
             assert await anyio.to_thread.run_sync(named, room.name) == []
         assert (await room.facts())["processes_left"] == 0
+
+
+async def test_bwrap_ended_by_another_leaves_no_survivor() -> None:
+    """The kernel, short of memory, may end bwrap itself just when it has cloned: what it had started is found and ended."""
+    async with BubblewrapBackend().open(WALLS, run="t") as room:
+        for step in range(90):
+            async with anyio.create_task_group() as tasks:
+
+                async def run() -> None:
+                    with suppress(WorkspaceError):
+                        await room.exec(["sleep", "60"], timeout_s=0.5)
+
+                tasks.start_soon(run)
+                while not (started := room._alive):  # the instant is what this is about
+                    await anyio.lowlevel.checkpoint()
+                execution = next(iter(started))
+                while not execution._begun:  # noqa: ASYNC110  # likewise
+                    await anyio.sleep(0.0005)
+                await anyio.sleep(step % 30 * 0.0005)
+                with suppress(ProcessLookupError):
+                    os.kill(execution.pid, signal.SIGKILL)
+            assert await anyio.to_thread.run_sync(named, room.name) == []
 
 
 async def test_a_shared_process_tree_is_swept_all_the_same() -> None:
