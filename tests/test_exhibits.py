@@ -190,23 +190,23 @@ async def test_a_sparse_giant_costs_nothing():
 
 
 async def test_many_names_and_deep_folders_are_bounded():
-    """Twenty thousand files and four thousand folders in each other: as many as the caps allow, in a bounded time."""
+    """Thousands of files and hundreds of folders in each other: as many as the caps allow, in a bounded time."""
     room = FakeWorkspace()
     (room.folder / "many").mkdir()
-    for number in range(20_000):
+    for number in range(2000):
         (room.folder / f"many/{number}").touch()
     home = os.open(room.folder, os.O_RDONLY)
     folder = os.dup(home)
-    for _ in range(4000):
+    for _ in range(400):
         os.mkdir("d", dir_fd=folder)
         below = os.open("d", os.O_RDONLY, dir_fd=folder)
         os.close(folder)
         folder = below
     os.close(folder)
     async with room.remains() as rest:
-        with anyio.fail_after(60):
-            exhibit = await collect(rest, TreeCaps())
-    assert len(exhibit.tree) == TreeCaps().entries
+        with anyio.fail_after(15):
+            exhibit = await collect(rest, TreeCaps(entries=500))
+    assert len(exhibit.tree) == 500
     assert exhibit.dropped[0].why.startswith("deeper than 32")
     assert len(exhibit.dropped) == 1001
     _remove_deep(home)

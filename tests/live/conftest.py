@@ -16,6 +16,9 @@ from tests.live.real_ollama import MODEL, ServerUnderTest, real_server
 from tests.models.standin_ollama import StandIn
 from tests.models.tiny_gguf import TOOLS_TEMPLATE, write_tiny
 
+# Before any test imports it: what it asserts is to explain itself wherever it is used.
+pytest.register_assert_rewrite("tests.live.rooms")
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Each contract test runs on the stand-in, and on a real server when one is given."""
