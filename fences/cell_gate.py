@@ -27,7 +27,7 @@ from fences.running import check_running
 from fences.stage import set_the_stage
 from harness.canonical import digest_bytes
 from harness.clock import Clock
-from harness.errors import FenceError, unwrapped
+from harness.errors import FenceError, WorkspaceError, unwrapped
 from harness.ports import Workspace, WorkspaceBackend
 from harness.tree import Tree
 from harness.views import Attempt, Fence, Finding, Site
@@ -110,7 +110,8 @@ class CellGate:
         """
         Look at a room before its seat sits down. `task` are the files that were laid into it.
 
-        Raises `FenceError` that names every pin, fact, probe and ability that is not as it must be.
+        Raises `FenceError` that names every pin, fact, probe and ability that is not as it must be; `WorkspaceError` when
+        nothing is known to be wrong and the program did not report: a workspace that fails is no open fence.
         """
         watch, faults = _Watch(self.clock), await self._rendered()
         watch.note("layers")
@@ -119,7 +120,9 @@ class CellGate:
         watch.note("looking")
         faults += self._running(facts)
         if isinstance(batch, str):
-            raise FenceError("this cell's gate: " + "; ".join([*faults, f"it could not look: {batch}"]))
+            if faults:
+                raise FenceError("this cell's gate: " + "; ".join([*faults, f"it could not look: {batch}"]))
+            raise WorkspaceError(f"this cell's gate could not look: {batch}")
         found = await self._findings(batch)
         faults += [
             self._disagreement(name, attempt) for name, attempt in found.items() if not self._agrees(name, attempt)

@@ -15,7 +15,7 @@ from fences.rendering import layer_digests, render
 from fences.rows import ProbeRow
 from harness.canonical import digest_bytes
 from harness.clock import SystemClock
-from harness.errors import FenceError
+from harness.errors import FenceError, WorkspaceError
 from harness.tree import Tree
 from harness.views import Attempt, Finding, Site
 from harness.walls import GATEWAY_FOLDER, GATEWAY_SOURCE
@@ -119,7 +119,7 @@ async def test_a_room_as_it_was_qualified_passes():
         ({"must_work_run_python3": {"what": "r", "signature": "EMPTY"}}, "must-work-run-python3: INCONCLUSIVE"),
         ({"task.md": digest_bytes(b"Do that.")}, "must-work-read-task: task.md: other bytes than were laid in"),
         ({"left": ["/tmp/x: no"]}, "left a trace that the seat would find: /tmp/x: no"),
-        ({"answer": ran(status=127)}, "it could not look: exit 127"),
+        ({"answer": ran(status=127), "facts": {**FACTS, "pid_mode": "host"}}, "it could not look: exit 127"),
         ({"facts": {**FACTS, "network_mode": "bridge"}}, "network_mode: asked for none, running with bridge"),
         ({"facts": {**FACTS, "mounts": [{"source": "/", "target": "/mnt", "read_only": True}]}}, "mounts: asked for"),
     ],
@@ -170,6 +170,12 @@ async def test_an_end_that_can_not_be_told_is_no_breach():
         await gate().after(room(door={"what": "d", "got": b"feedc0de".hex()}))
     with pytest.raises(FenceError, match="pid_mode"):
         await gate().after(room(facts={**FACTS, "pid_mode": "host"}))
+
+
+async def test_a_room_in_which_nobody_could_look_is_no_open_fence():
+    """It has no seat, and is tried again like any workspace that failed."""
+    with pytest.raises(WorkspaceError, match="could not look: the program timed out"):
+        await gate().before(room(answer=ran(status=None, timed_out=True)), TASK)
 
 
 async def test_every_reason_is_told_at_once():
