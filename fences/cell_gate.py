@@ -110,8 +110,8 @@ class CellGate:
         """
         Look at a room before its seat sits down. `task` are the files that were laid into it.
 
-        Raises `FenceError` that names every pin, fact, probe and ability that is not as it must be; `WorkspaceError` when
-        nothing is known to be wrong and the program did not report: a workspace that fails is no open fence.
+        Raises `FenceError` that names every pin, fact, probe and ability that is not as it must be. Raises
+        `WorkspaceError` when nothing is known to be wrong and the program did not report: that is no open fence.
         """
         watch, faults = _Watch(self.clock), await self._rendered()
         watch.note("layers")
