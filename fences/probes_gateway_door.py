@@ -52,7 +52,10 @@ def hold():
     try:
         for _ in range(args["number"]):
             peers.append(socket.create_connection(("127.0.0.1", args["port"]), timeout=5))
-            peers[-1].sendall(b"POST /v1/chat/completions HTTP/1.1\\r\\nX-Slow: ")
+            try:
+                peers[-1].sendall(b"POST /v1/chat/completions HTTP/1.1\\r\\nX-Slow: ")
+            except OSError:
+                pass  # turned away already
         held, until = list(peers), time.monotonic() + args["patience"]
         while len(held) > args["most"] and time.monotonic() < until:
             time.sleep(0.02)

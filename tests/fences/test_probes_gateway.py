@@ -71,7 +71,7 @@ class Speaker(FakeWorkspace):
         """One request and all that is answered."""
         said = bytearray()
         async with await self.connect() as peer:
-            with suppress(anyio.BrokenResourceError):
+            with suppress(anyio.BrokenResourceError, OSError):
                 await peer.send(base64.b64decode(data) + b"x" * more)
                 await peer.send_eof()
             with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
@@ -91,7 +91,8 @@ class Speaker(FakeWorkspace):
             peers = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(number)]
             for peer in peers:
                 peer.connect(str(self.gateway / "model.sock"))
-                peer.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nX-Slow: ")
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    peer.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nX-Slow: ")
                 peer.setblocking(False)
             held, until = list(peers), time.monotonic() + patience
             while len(held) > most and time.monotonic() < until:
