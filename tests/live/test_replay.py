@@ -29,9 +29,7 @@ BUSY = "others used this machine"
 def proctor(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A command, as an auditor gives it."""
     command = [sys.executable, "-c", "from cells.cli import main; main()", *words]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=600, check=False
-    )
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.fixture(scope="module")
