@@ -10,6 +10,7 @@ own, a bare `cat`, and an open on the host. Exits 1 when a 4 KiB read takes 0.5 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -110,6 +111,9 @@ def show(backend: str, started: float, served: dict[str, float], below: dict[str
 async def main(options: argparse.Namespace) -> int:
     """Measure each backend, and hold Docker to its limit."""
     held = True
+    print(
+        f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores: above one a core, what is measured is mostly waiting"
+    )
     for backend in options.backend or ["docker", "bubblewrap"]:
         started, served, below = await measure(backend, options.image, options.n)
         show(backend, started, served, below)
