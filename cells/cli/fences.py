@@ -50,12 +50,17 @@ def show(
     what = run_async(lambda: probing(experiment, backend=backend, image=image))
     rows = provenance(what.policy)
     options = dict(what.backend.options(what.fence.walls))
+    promises = run_async(what.backend.guarantees)
+    missing = {name: why for name, why in promises.items() if why is not None}
     if as_json:
-        print_json({"policy": what.policy.to_json(), "rules": [asdict(row) for row in rows], "options": options})
+        policy, rules = what.policy.to_json(), [asdict(row) for row in rows]
+        print_json({"policy": policy, "rules": rules, "not_enforced": missing, "options": options})
         return
     typer.echo(f"policy {what.policy.digest}")
     for row in rows:
         typer.echo(f"  {row.layer}: {row.rule}   <- {row.came_from}")
+    for name, why in missing.items():
+        typer.echo(f"  not enforced by {what.backend.name}: {name}: {why}")
     typer.echo(f"options for {what.backend.name}")
     print_json(options)
 

@@ -216,3 +216,14 @@ def test_a_row_that_was_not_tried_survives_the_record() -> None:
     row = ProbeRow.of(probe="p", language="python", expected=[DENIED], up=(None, "not enforced here: x"))
     assert (row.holds, row.finding_up) == (None, None)
     assert json.loads(json.dumps(rows_to_json([row])))[0]["finding_up"] is None
+
+
+def test_a_fence_is_shown_with_what_is_not_enforced(probes: dict[str, Any], experiment: Path) -> None:
+    """Each rule with its key, and each promise that the backend does not keep with why; the same in the JSON."""
+    shown = CliRunner().invoke(app, ["fence", "show", str(experiment), "--backend", "docker"])
+    assert shown.exit_code == 0, shown.output
+    assert "  gateway: no address allowed   <- fence.network" in shown.stdout
+    assert "  not enforced by docker: tmp_inodes: no limit of files here" in shown.stdout
+    data = json.loads(CliRunner().invoke(app, ["fence", "show", str(experiment), "--json"]).stdout)
+    assert data["not_enforced"] == {"tmp_inodes": "no limit of files here"}
+    assert {"layer", "rule", "came_from"} == set(data["rules"][0])
