@@ -38,7 +38,7 @@ WEAKENINGS: dict[str, tuple[Callable[[Walls], Walls], tuple[str, ...]]] = {
     ),
     "engine's default seccomp": (lambda walls: replace(walls, system_calls="engine"), ("vsock", "kernel-calls")),
     "shared /tmp": (
-        lambda walls: _shown(walls, Mount(source="/tmp", target="/tmp", read_only=False)),
+        lambda walls: _shown(walls, Mount(source="/var/tmp", target="/tmp", read_only=False)),
         ("mounts",),
     ),
     "writable root": (lambda walls: replace(walls, read_only_root=False), ("read_only_root", "read-only-root")),
