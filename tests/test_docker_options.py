@@ -45,6 +45,9 @@ def changed(**weaker: Any) -> set[str]:
     return {key for key in sealed.keys() | weak.keys() if sealed.get(key) != weak.get(key)}
 
 
+SYSCTLS = {f"/HostConfig/Sysctls/kernel.{name}" for name in ("shm_rmid_forced", "shmall", "msgmni", "sem")}
+
+
 def test_sealed_walls_ask_for_everything_that_seals() -> None:
     """The sealed options hold each wall by its own name."""
     asked = create_options(SEALED)
@@ -89,6 +92,15 @@ def test_caps_are_rendered() -> None:
     assert (asked["Entrypoint"], asked["Cmd"]) == (["sleep"], ["29"])
 
 
+def test_shared_memory_of_the_old_kind_ends_with_its_processes() -> None:
+    """A segment, a queue or a set of semaphores outlives whoever made it, and would hold the cell's memory for good."""
+    asked = create_options(replace(SEALED, caps=Caps(shm_bytes=(8 << 20) + 1)))["HostConfig"]["Sysctls"]
+    assert (asked["kernel.shm_rmid_forced"], asked["kernel.shmall"]) == ("1", "2049")
+    assert int(asked["kernel.msgmni"]) * 16_384 < 1 << 20
+    assert int(asked["kernel.sem"].split()[1]) < 10_000
+    assert create_options(replace(SEALED, host_namespaces=("ipc",)))["HostConfig"]["Sysctls"] == {}
+
+
 def test_options_are_plain_and_equal_for_equal_walls() -> None:
     """They are JSON that can be digested, and say nothing of the time, the process or the machine's state."""
     again = replace(SEALED, environment=dict(SEALED.environment))
@@ -106,7 +118,7 @@ def test_options_are_plain_and_equal_for_equal_walls() -> None:
         ({"network": "gateway"}, {"/Entrypoint", "/Cmd", "/HostConfig/Mounts"}),
         ({"keep_capabilities": True}, {"/HostConfig/CapDrop"}),
         ({"capabilities": ("NET_RAW",)}, {"/HostConfig/CapAdd"}),
-        ({"host_namespaces": ("ipc",)}, {"/HostConfig/IpcMode", "/HostConfig/Tmpfs//dev/shm"}),
+        ({"host_namespaces": ("ipc",)}, {"/HostConfig/IpcMode", "/HostConfig/Tmpfs//dev/shm", *SYSCTLS}),
         ({"host_namespaces": ("uts",)}, {"/HostConfig/UTSMode", "/Hostname"}),
         ({"host_namespaces": ("cgroup",)}, {"/HostConfig/CgroupnsMode"}),
         ({"keeper_apart": False}, {"/User"}),
@@ -115,7 +127,7 @@ def test_options_are_plain_and_equal_for_equal_walls() -> None:
         ({"system_calls": "engine"}, {"/HostConfig/SecurityOpt"}),
         ({"system_calls": "traced"}, {"/HostConfig/SecurityOpt"}),
         ({"caps": Caps(core_bytes=1)}, {"/HostConfig/Ulimits"}),
-        ({"caps": Caps(shm_bytes=1)}, {"/HostConfig/ShmSize", "/HostConfig/Tmpfs//dev/shm"}),
+        ({"caps": Caps(shm_bytes=1)}, {"/HostConfig/ShmSize", "/HostConfig/Tmpfs//dev/shm", "/HostConfig/Sysctls/kernel.shmall"}),
         ({"new_privileges": True}, {"/HostConfig/SecurityOpt"}),
         ({"host_namespaces": ("pid",)}, {"/HostConfig/PidMode"}),
         ({"run_as_root": True}, {"/User", "/HostConfig/Mounts"}),

@@ -32,6 +32,7 @@ READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-tri
 """What of /proc could change the host's kernel."""
 
 _MEMLOCK_BYTES = 64 << 10
+_PAGE_BYTES = 4096
 
 _FORWARD = 'while "$@"; [ $? != 127 ]; do sleep 1; done & exec sleep "$0"'
 """
@@ -100,6 +101,7 @@ def _host_config(walls: Walls, place: Place) -> dict[str, Any]:
         **_limits(walls.caps),
         "ReadonlyRootfs": walls.read_only_root,
         "Tmpfs": _memory_folders(walls),
+        "Sysctls": _kept_by_the_kernel(walls),
         "Mounts": [_workspace(walls, place), *map(_mount, _own(walls, place)), *map(_mount, walls.mounts)],
         "Init": True,
         "AutoRemove": False,
@@ -119,6 +121,22 @@ def _memory_folders(walls: Walls) -> dict[str, str]:
         folders["/dev/shm"] = f"{shared},noexec,size={caps.shm_bytes}"  # noqa: S108 - likewise
     shown = {mount.target for mount in walls.mounts}
     return {path: options for path, options in folders.items() if path not in shown}
+
+
+def _kept_by_the_kernel(walls: Walls) -> dict[str, str]:
+    """
+    System V segments, queues and semaphores outlive whoever made them, and count as the container's memory: filled, no
+    program could be started any more. So segments end with their maker and are limited as /dev/shm is.
+    """
+    if "ipc" in walls.host_namespaces:
+        return {}  # the host's own, which no engine changes
+    pages = -(-walls.caps.shm_bytes // _PAGE_BYTES)
+    return {
+        "kernel.shm_rmid_forced": "1",
+        "kernel.shmall": str(pages),
+        "kernel.msgmni": "32",  # queues, of 16 KiB each
+        "kernel.sem": "250 4000 100 32",  # in a set, in all, in a call, sets
+    }
 
 
 def _privileges(walls: Walls) -> dict[str, Any]:

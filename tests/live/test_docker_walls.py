@@ -313,3 +313,27 @@ async def test_a_runtime_that_the_engine_lacks_is_refused(image: str) -> None:
     async with room(chosen, image) as workspace:
         assert (await workspace.exec(["true"])).status == 0
     assert (await chosen.engine())["runtime"] == "runc"
+
+
+SEGMENTS = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+libc.shmat.argtypes, libc.shmget.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int], [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]
+for number in range(200):
+    segment = libc.shmget(0, 4 << 20, 0o1600)
+    if segment < 0:
+        break
+    ctypes.memset(libc.shmat(segment, None, 0), 1, 4 << 20)
+print(number, ctypes.get_errno(), flush=True)
+"""
+
+
+async def test_segments_of_shared_memory_are_limited_and_end_with_their_maker() -> None:
+    """They outlive a killed process by themselves: a seat that filled its memory so could void its own cell."""
+    caps = Caps(memory_bytes=256 << 20, workspace_bytes=8 << 20, shm_bytes=16 << 20)
+    async with room(DockerBackend(), seat_image(), caps=caps) as workspace:
+        made = await workspace.exec(["python3", "-I", "-S", "-c", SEGMENTS])
+        assert made.stdout == b"4 28\n", (made.status, made.stdout, made.stderr[-300:])
+        left = await workspace.exec(["cat", "/proc/sysvipc/shm"])
+        assert len(left.stdout.splitlines()) == 1, left.stdout
