@@ -118,7 +118,7 @@ def test_options_are_plain_and_equal_for_equal_walls() -> None:
         ({"network": "gateway"}, {"/Entrypoint", "/Cmd", "/HostConfig/Mounts"}),
         ({"keep_capabilities": True}, {"/HostConfig/CapDrop"}),
         ({"capabilities": ("NET_RAW",)}, {"/HostConfig/CapAdd"}),
-        ({"host_namespaces": ("ipc",)}, {"/HostConfig/IpcMode", "/HostConfig/Tmpfs//dev/shm", *SYSCTLS}),
+        ({"host_namespaces": ("ipc",)}, {"/HostConfig/IpcMode", "/HostConfig/Tmpfs//dev/shm", "/HostConfig/Sysctls", *SYSCTLS}),
         ({"host_namespaces": ("uts",)}, {"/HostConfig/UTSMode", "/Hostname"}),
         ({"host_namespaces": ("cgroup",)}, {"/HostConfig/CgroupnsMode"}),
         ({"keeper_apart": False}, {"/User"}),
