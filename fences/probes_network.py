@@ -235,6 +235,7 @@ families = {
     "netlink netfilter": (16, 3, 12), "AF_ALG": (38, 5, 0), "AF_KEY": (15, 3, 2), "AF_RDS": (21, 5, 0),
     "AF_CAN": (29, 3, 1), "AF_TIPC": (30, 5, 0), "AF_BLUETOOTH": (31, 5, 0), "AF_RXRPC": (33, 2, 2),
     "AF_NFC": (39, 5, 0), "AF_QIPCRTR": (42, 2, 0), "AF_SMC": (43, 1, 0), "AF_XDP": (44, 3, 0),
+    "MPTCP": (2, 1, 262), "SCTP": (2, 1, 132), "ping": (2, 2, 1),
 }
 def make(name):
     socket.socket(*families[name]).close()

@@ -65,6 +65,7 @@ _NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _TYPE_BITS = 0xF
 _STREAM, _DGRAM, _SEQPACKET = 1, 2, 5
+_DEFAULT, _TCP, _UDP = 0, 6, 17
 _ROUTE = 0
 
 
@@ -104,10 +105,17 @@ def profile_text(machine: str | None = None, *, traced: bool = False) -> str:
 
 
 def _sockets() -> list[Mapping[str, Any]]:
+    # The protocol is pinned too: with it left open a stream could be MPTCP or SCTP, and a datagram a ping.
+    local = [(_UNIX, kind, _DEFAULT) for kind in (_STREAM, _DGRAM, _SEQPACKET)]
+    inet = [
+        (family, kind, protocol)
+        for family in (_INET, _INET6)
+        for kind, protocols in ((_STREAM, (_DEFAULT, _TCP)), (_DGRAM, (_DEFAULT, _UDP)))
+        for protocol in protocols
+    ]
     allowed = [
-        _allow(["socket"], _equal(0, family), _argument(1, _TYPE_BITS, kind))
-        for family in (_UNIX, _INET, _INET6)
-        for kind in (_STREAM, _DGRAM, _SEQPACKET)
+        _allow(["socket"], _equal(0, family), _argument(1, _TYPE_BITS, kind), _equal(2, protocol))
+        for family, kind, protocol in (*local, *inet)
     ]
     # The C library lists the machine's addresses over rtnetlink, for getaddrinfo among others.
     return [
