@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 import sys
 import zlib
@@ -27,20 +28,64 @@ MAX_UNPACKED = 1 << 30  # bytes taken out of all archives together
 MAX_NESTED = 3  # archives in archives
 MAX_NOTES = 200
 PLAIN_STARTS = ("import ", "from ", "#", "//", "/*", "* ", "*/", '"""', "'''", "@", "using ", "use ", "package ")
+LEADING = re.compile(
+    r"[-+<>|\"', ]*(?:\d{1,6}[:|\t ] *)?[\"', ]*"
+)  # marks of a patch, a reply, a list; a line's number
+ESCAPE = re.compile(r"\\(?:u00([0-9a-fA-F]{2})|(.))")
+ESCAPED = {"n": "\n", "r": "\n", "t": "\t"}
+RUN = re.compile(rb"[\t\r\n\x20-\x7e\x80-\xff]{64,}")  # what of a binary file may be text
+SEALED_KINDS = {
+    b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z", b"Rar!": "rar", b"\x04\x22\x4d\x18": "lz4", b"LZIP": "lzip",
+    b"\x1f\x9d": "compress", b"# v2 git bundle": "a git bundle", b"# v3 git bundle": "a git bundle",
+    b"PACK\0\0\0": "a pack of git's",
+}  # fmt: skip
 SKIPPED = ("/proc", "/sys", "/dev")
 
 
 def said(line: str) -> str:
     """A line as it is compared, or nothing if it is one of those that any file may have."""
-    plain = " ".join(line.split())
-    if len(plain) < MIN_LINE or plain.startswith(PLAIN_STARTS):
+    whole = " ".join(line.split())
+    plain = whole[LEADING.match(whole).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+    if len(plain) < MIN_LINE or whole.startswith(PLAIN_STARTS) or plain.startswith(PLAIN_STARTS):
         return ""
     return plain
 
 
 def lines_of(data: bytes) -> list[str]:
     """The lines of a text that say anything, in order."""
-    return [plain for plain in map(said, data.decode("utf-8", "replace").splitlines()) if plain]
+    return lines_in(data.decode("utf-8", "replace"))
+
+
+def lines_in(text: str) -> list[str]:
+    """The same of a text that is decoded already."""
+    return [plain for plain in map(said, text.splitlines()) if plain]
+
+
+def readings(data: bytes) -> Iterator[str]:
+    """A file as the texts that it can be read as: as it stands, and as what is in its strings (a notebook's cells)."""
+    text = decoded(data)
+    yield text
+    if "\\n" in text:
+        yield ESCAPE.sub(unescaped, text)
+
+
+def decoded(data: bytes) -> str:
+    """A text in UTF-8 or UTF-16; of a binary file the runs that may be text."""
+    head = data[:4096]
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    if b"\0" not in data[:8192]:
+        return data.decode("utf-8", "replace")
+    for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if 2.2 * head[first::2].count(0) > len(head) * 0.95 and not head[1 - first :: 2].count(0):
+            return data.decode(name, "replace")
+    return b"\n".join(run for run in RUN.findall(data) if b"\n" in run).decode("utf-8", "replace")
+
+
+def unescaped(found: re.Match[str]) -> str:
+    """What an escape in a string stands for."""
+    code, letter = found.groups()
+    return chr(int(code, 16)) if code else ESCAPED.get(letter, letter)
 
 
 def hashed(key: bytes, text: str) -> str:
@@ -62,25 +107,27 @@ class Marks:
     to the numbers of its sealed files. `sizes` counts the windows of each file.
     """
 
-    def __init__(
-        self, key: str, starts: dict[str, list[int]], groups: list[dict[str, Any]], sizes: list[int]
-    ) -> None:
+    def __init__(self, key: str, starts: dict[str, list[int]], groups: list[dict[str, Any]], sizes: list[int]) -> None:
         self.key = bytes.fromhex(key)
         self.starts = starts
         self.groups = [(set(group["quiet"]), group["windows"]) for group in groups]
         self.sizes = sizes
 
     def found_in(self, data: bytes) -> dict[int, int]:
-        """By sealed file: how many of its windows stand in `data`."""
-        lines = [hashed(self.key, line) for line in lines_of(data)]
+        """By sealed file: how many of its windows stand in `data`, however it can be read."""
         found: dict[int, set[str]] = {}
+        for text in readings(data):
+            self._find_in(text, found)
+        return {file: len(seen) for file, seen in found.items()}
+
+    def _find_in(self, text: str, found: dict[int, set[str]]) -> None:
+        lines = [hashed(self.key, line) for line in lines_in(text)]
         for number in {group for line in lines for group in self.starts.get(line, ())}:
             quiet, windows = self.groups[number]
             heard = [line for line in lines if line not in quiet]
             for window in self._windows(heard):
                 for file in windows.get(window, ()):
                     found.setdefault(file, set()).add(window)
-        return {file: len(seen) for file, seen in found.items()}
 
     def _windows(self, lines: list[str]) -> Iterator[str]:
         for at, line in enumerate(lines):
@@ -107,8 +154,11 @@ class Search:
         if inner is not None:
             for member, body in inner:
                 self.look(name + "!" + member, body, nested + 1)
-        elif b"\0" not in data[:8192]:
-            self._weigh(name, self.marks.found_in(data))
+            return
+        for start, kind in SEALED_KINDS.items():
+            if data.startswith(start):
+                self.note(name, "it is packed as %s, which is not looked into: unpack it, or take it out" % kind)
+        self._weigh(name, self.marks.found_in(data))
 
     def _weigh(self, name: str, found: dict[int, int]) -> None:
         for number, count in found.items():
@@ -118,8 +168,10 @@ class Search:
                     self.hits.append({"where": name, "sealed": number, "windows": count, "of": size})
 
     def note(self, name: str, why: str) -> None:
-        """Something that can't be looked into."""
-        if len(self.unread) < MAX_NOTES:
+        """Something that can't be looked into; where there is too much of it, that is told last."""
+        if len(self.unread) == MAX_NOTES:
+            name, why = "elsewhere", "there is more that was not looked into than is named"
+        if len(self.unread) <= MAX_NOTES:
             self.unread.append({"where": name, "why": why})
 
     def _members(self, name: str, data: bytes, nested: int) -> Iterator[tuple[str, bytes]] | None:
@@ -158,6 +210,10 @@ def kind_of(data: bytes) -> Any:
         return open_bzip
     if data[:6] == b"\xfd7zXZ\x00":
         return open_xz
+    if data[:5] == b"\x5d\0\0\x80\0":
+        return open_xz  # its older format
+    if data[:2] in (b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
+        return open_zlib
     if data[257:262] == b"ustar":
         return open_tar
     return None
@@ -193,6 +249,15 @@ def open_gzip(data: bytes) -> Iterator[tuple[str, int, Any]]:
     yield "gz", 0, read
 
 
+def open_zlib(data: bytes) -> Iterator[tuple[str, int, Any]]:
+    """What is packed without a name of its own, as a git object outside of any repository is."""
+
+    def read() -> bytes:
+        return zlib.decompressobj().decompress(data, MAX_FILE + 1)
+
+    yield "zlib", 0, read
+
+
 def open_bzip(data: bytes) -> Iterator[tuple[str, int, Any]]:
     """What a bzip2 holds."""
     import bz2
@@ -214,7 +279,11 @@ def is_git(folder: str, names: list[str]) -> bool:
 
 def look_below(search: Search, top: str, inodes: set[tuple[int, int]]) -> None:
     """Look into every regular file below `top`, through no link and once for each inode."""
-    for folder, names, files in os.walk(top, followlinks=False):
+
+    def shut(error: OSError) -> None:
+        search.note(str(error.filename), "the folder can't be read: %s" % error.strerror)
+
+    for folder, names, files in os.walk(top, onerror=shut, followlinks=False):
         names[:] = sorted(name for name in names if os.path.join(folder, name) not in SKIPPED)
         if is_git(folder, names + files):
             search.git.append(folder)

@@ -3,9 +3,12 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
+import os
 import tarfile
 import zipfile
+import zlib
 
 import pytest
 from hypothesis import given
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.tasks.card import ProctorTable
 from harness.tasks.leaks import scan_open_half, sealed_marks
-from harness.tasks.mark_search import Search, lines_of
+from harness.tasks.mark_search import Search, lines_of, look_below
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Tree
 
@@ -192,3 +195,86 @@ def test_a_forbidden_commit_that_is_none_is_refused(bad):
     assert ProctorTable.model_validate(table | {"leaks": {"forbidden_commits": ["a1b2c3d"]}})
     with pytest.raises(ValueError, match="forbidden_commits"):
         ProctorTable.model_validate(table | {"leaks": {"forbidden_commits": [bad]}})
+
+
+def patched(mark):
+    """The reference with a mark before each line."""
+    return "".join(f"{mark}{line}\n" for line in SOLUTION.splitlines())
+
+
+def old_tar():
+    """A tar of before there was a mark of one."""
+    data = bytearray(packed("tar", "x", SOLUTION.encode()))
+    data[257:265] = bytes(8)
+    return bytes(data)
+
+
+NOTEBOOK = {"cells": [{"cell_type": "code", "source": SOLUTION.splitlines(keepends=True)}]}
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        *(patched(mark) for mark in ("+", "-", " ", "> ", "  12: ", "7\t")),
+        json.dumps(NOTEBOOK),
+        json.dumps(NOTEBOOK, indent=1),
+        json.dumps({"task": 1, "canonical_solution": SOLUTION}),
+        json.dumps(SOLUTION).replace("<", "\\u003c"),
+        repr(SOLUTION),
+        SOLUTION.encode("utf-16"),
+        SOLUTION.encode("utf-16-le"),
+        SOLUTION.encode("utf-16-be"),
+        b"\xef\xbb\xbf" + SOLUTION.encode(),
+        bytes(range(20)) * 99 + SOLUTION.encode() + bytes(99),
+        zlib.compress(b"blob 420\0" + SOLUTION.encode()),
+        lzma.compress(SOLUTION.encode(), format=lzma.FORMAT_ALONE),
+        old_tar(),
+    ],
+)
+def test_sealed_text_is_found_in_any_dress(shown):
+    """Patches, listings, notebooks, lines of JSON, other encodings, and in the middle of a binary file."""
+    assert leaks({"notes/x": shown})
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"\x28\xb5\x2f\xfd",
+        b"7z\xbc\xaf\x27\x1c",
+        b"Rar!\x1a\x07",
+        b"\x04\x22\x4d\x18",
+        b"# v2 git bundle\n",
+        b"PACK\0\0\0\2",
+    ],
+)
+def test_what_nothing_here_unpacks_is_told(start):
+    """A kind of archive that is not looked into is named."""
+    report = scan_open_half(task({"data.bin": start + bytes(50)}))
+    assert [item.where for item in report.unread] == ["environment/data.bin"]
+
+
+def test_what_is_too_much_to_name_is_told_as_more():
+    """A list that is cut says so."""
+    report = scan_open_half(task({f"{number}.zst": b"\x28\xb5\x2f\xfd" for number in range(300)}))
+    assert len(report.unread) == 201
+    assert "more" in report.unread[-1].what
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path, monkeypatch):
+    """A search from within an image is one user's: what that one can't list is not silently called clean."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "seen").write_text(SOLUTION)
+    real = os.scandir
+
+    def scandir(path):
+        if str(path).endswith("root"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    search = Search(sealed_marks(task()).marks)
+    look_below(search, str(tmp_path), set())
+    assert len(search.hits) == 1
+    assert [(item["where"], item["why"]) for item in search.unread] == [
+        (str(tmp_path / "root"), "the folder can't be read: Permission denied")
+    ]
