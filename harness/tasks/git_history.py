@@ -25,6 +25,7 @@ __all__ = ["GitFinding", "repositories", "search_history"]
 _ID = re.compile(r"[0-9a-f]{40}")
 _LOOSE = re.compile(r"objects/[0-9a-f]{2}/[0-9a-f]{38}")
 _PACK = re.compile(r"objects/pack/pack-[0-9a-f]+\.(?:pack|idx)")
+_SHA256 = re.compile(r"objects/(?:[0-9a-f]{2}/[0-9a-f]{62}|pack/pack-[0-9a-f]{64}\.pack)")
 _ASIDE = re.compile(
     r"objects/(?:info/.*|pack/(?:multi-pack-index.*|pack-[0-9a-f]+\.(?:rev|bitmap|keep|mtimes|promisor)))"
 )
@@ -41,12 +42,17 @@ class GitFinding:
 
 
 def repositories(tree: Tree) -> Iterator[str]:
-    """The folders of `tree` that are git repositories (`.git`, or bare); those of submodules stand in them."""
+    """
+    The folders of `tree` that are git repositories (`.git`, or bare, then "" may be one); those of submodules stand in
+    them.
+    """
     heads = [path.removesuffix("HEAD").rstrip("/") for path in tree if path == "HEAD" or path.endswith("/HEAD")]
     found: list[str] = []
     for folder in sorted(heads, key=len):
-        has_objects = any(path.startswith(f"{folder}/objects/") for path in tree)
-        if folder and has_objects and not folder.startswith(tuple(f"{outer}/" for outer in found)):
+        objects = f"{folder}/objects/" if folder else "objects/"
+        has_objects = any(path.startswith(objects) for path in tree)
+        inside = "" in found or folder.startswith(tuple(f"{outer}/" for outer in found))
+        if has_objects and not inside:
             found.append(folder)
     yield from found
 
@@ -59,15 +65,27 @@ def search_history(git: Tree, name: str, search: Search, forbidden: Iterable[str
     stashes); objects of elsewhere (alternates, links to another folder); `forbidden` commits that still resolve. Every
     object's text goes through `search`, reachable or not. Submodules are looked at in the same way.
     """
-    findings = list(_elsewhere(git, name))
+    findings = [*_elsewhere(git, name), *_unreadable(git, name)]
     inner = [f"modules/{module}" for module in repositories(git.under("modules"))]
     for module in inner:
         findings += search_history(git.under(module), f"{name}/{module}", search, forbidden)
     with tempfile.TemporaryDirectory(prefix="proctor-git-") as folder:
         kept = _lay_objects(git, name, Path(folder), search)
         if kept:
-            findings += _search_objects(git, name, Path(folder) / "objects", search, tuple(forbidden))
+            try:
+                findings += _search_objects(git, name, Path(folder) / "objects", search, tuple(forbidden))
+            except Exception as error:  # noqa: BLE001 - the library has no word of its own for a damaged pack
+                why = f"its objects can't be read, so nobody can vouch for them: {type(error).__name__}: {error}"
+                findings.append(GitFinding(where=name, what=why))
     return findings
+
+
+def _unreadable(git: Tree, name: str) -> Iterator[GitFinding]:
+    if any(_SHA256.fullmatch(path) for path in git):
+        yield GitFinding(
+            where=name,
+            what="its objects have SHA-256 names, which can't be looked into here: make it a repository with SHA-1",
+        )
 
 
 def _elsewhere(git: Tree, name: str) -> Iterator[GitFinding]:

@@ -155,14 +155,16 @@ def scan_open_half(task: Task) -> LeakReport:
     git: list[GitFinding] = []
     environment = task.open.environment
     inside = tuple(repositories(environment))
+    prefixes = tuple(f"{repository}/" if repository else "objects/" for repository in inside)
     forbidden = tuple(task.sealed.card.get("leaks", {}).get("forbidden_commits", ()))
     for repository in inside:
-        git += search_history(environment.under(repository), repository, search, forbidden)
+        found = environment.under(repository) if repository else environment
+        git += search_history(found, repository or "environment", search, forbidden)
     for path in environment:
         if path == ".git" or path.endswith("/.git"):
             leads = f"leads elsewhere: {environment.text(path)[:200]!r}"
             git.append(GitFinding(where=f"environment/{path}", what=leads))
-        if not path.startswith(tuple(f"{repository}/" for repository in inside)):
+        if not path.startswith(prefixes):
             search.look(f"environment/{path}", environment[path])
     leaks = [
         *_told_whole(task),

@@ -220,3 +220,31 @@ def test_damaged_objects_are_told(repository):
         "it can't be read",
         "no file of git's that is known here",
     }
+
+
+def test_a_bare_repository_that_is_the_whole_environment_is_looked_into(repository):
+    """There is no folder's name by which it would be known."""
+    ahead(repository)
+    repository("gc", "-q")
+    inner = repository.folder / ".git"
+    for path in list(inner.iterdir()):
+        path.rename(repository.folder / path.name)
+    inner.rmdir()
+    found = repository.leaks()
+    assert any("solution/intervals.py" in leak for leak in found)
+    assert any("not in the history" in leak for leak in found)
+
+
+def test_a_repository_that_nobody_here_can_read_is_refused(tmp_path):
+    """One with SHA-256 names, loose and packed."""
+    other = Repository(tmp_path / "other", "--object-format=sha256")
+    assert ["SHA-256" in leak for leak in other.leaks()] == [True]
+    other("gc", "-q")
+    assert ["SHA-256" in leak for leak in other.leaks()] == [True]
+
+
+def test_a_damaged_pack_is_refused_and_breaks_nothing(repository):
+    """What it holds can't be told."""
+    for ending in ("pack", "idx"):
+        (repository.folder / f".git/objects/pack/pack-{'a' * 40}.{ending}").write_text("x")
+    assert ["can't be read" in leak for leak in repository.leaks()] == [True]
