@@ -42,6 +42,10 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 
 
+TO_START = 32 << 20
+"""Bytes of memory that no file may take: with less, no program could be started, and the seat had voided its cell."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FencePolicy:
     """
@@ -254,8 +258,9 @@ def _check_limits(limits: Caps) -> None:
         elif not math.isfinite(value) or value <= 0:
             raise ExperimentError(f"workspace.limits.{item.name} is {value!r}: expected a finite number above 0")
     held = limits.workspace_bytes + limits.tmp_bytes + limits.shm_bytes
-    if held >= limits.memory_bytes:
+    if held + TO_START > limits.memory_bytes:
         raise ExperimentError(
-            f"workspace.limits: workspace_bytes + tmp_bytes + shm_bytes is {held}, and "
-            f"memory_bytes {limits.memory_bytes}: files there live in memory and count against it, so expected less"
+            f"workspace.limits: workspace_bytes + tmp_bytes + shm_bytes is {held}, and memory_bytes "
+            f"{limits.memory_bytes}: files there live in memory and count against it, and a seat that fills them must "
+            f"leave {TO_START} bytes to start a program in. Expected memory_bytes of {held + TO_START} or more"
         )

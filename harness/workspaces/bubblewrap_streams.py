@@ -75,11 +75,13 @@ class Run:
                 f"the sandbox could not be set up: {before.decode('utf-8', 'replace').strip()[:500]!r}. "
                 "Does `bwrap --unshare-all --ro-bind / / --proc /proc true` work on this machine?"
             )
-        known = started and not self.timed_out
+        known, status = started and not self.timed_out, self._execution.exit_code
+        if known and status is None and starved:
+            status = 128 + signal.SIGKILL  # bwrap itself was what the kernel ended
         return ExecResult(
             stdout=bytes(self._out.data),
             stderr=after[: self._limit],
-            status=self._execution.exit_code if known else None,
+            status=status if known else None,
             seconds=seconds,
             timed_out=self.timed_out,
             stdout_cut=self._out.cut,

@@ -37,6 +37,7 @@ def test_tables_of_the_file_feed_it():
         ({}, {"cpus": float("inf")}, "workspace.limits.cpus"),
         ({}, {"pids": 0}, "above 0"),
         ({}, {"workspace_bytes": 2 << 30}, "memory_bytes"),
+        ({}, {"memory_bytes": (336 << 20) + (32 << 20) - 1}, "to start a program"),
     ],
 )
 def test_what_is_not_a_policy_is_refused(fence, limits, said):
