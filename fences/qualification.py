@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,6 +85,7 @@ class QualificationShelf:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with scratch.open("wb") as file:
+                os.fchmod(file.fileno(), 0o600)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -100,17 +102,27 @@ class QualificationShelf:
         """The kept table of this very receipt, or why there is none that counts."""
         path = self.path(receipt)
         try:
-            data = json.loads(path.read_bytes())
+            data = json.loads(_own_bytes(path))
         except FileNotFoundError:
             return "no table was kept for this engine, image, policy and set of probes"
         except (OSError, ValueError) as error:
-            return f"{path.name} can't be read: {type(error).__name__}"
+            return f"{path.name} can't be read: {type(error).__name__}: {error}"
         try:
             found = _read(data)
         except (ValueError, LookupError, TypeError) as error:
             return f"{path.name} is damaged: {type(error).__name__}: {str(error).splitlines()[0]}"
         faults = refusals(found.rows, policy, probes=probes, taken_for=found.receipt, now=receipt)
         return f"{path.name} does not hold: {faults[0]}" if faults else found
+
+
+def _own_bytes(path: Path) -> bytes:
+    """What is in a file of our own. Raises `OSError` for a link, and for what another user put there or could."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor has no path
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o022:
+            raise PermissionError(f"expected a regular file of user {os.geteuid()}, which nobody else may write to")
+        return file.read()
 
 
 def _read(data: Any) -> Qualification:

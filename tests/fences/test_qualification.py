@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import fields, replace
 
 import pytest
@@ -102,6 +103,32 @@ def test_a_torn_file_does_not_count(shelf, raw):
     """A cut or empty file is none."""
     shelf.keep(kept()).write_bytes(raw)
     assert isinstance(shelf.find(RECEIPT, POLICY, ["net"]), str)
+
+
+def a_link(path):
+    """To a table of the very same words."""
+    path.rename(path.with_name("other"))
+    path.symlink_to(path.with_name("other"))
+
+
+def a_fifo(path):
+    """Nobody writes to it."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("plant", [a_link, a_fifo, lambda path: path.chmod(0o666), lambda path: path.chmod(0o620)])
+def test_a_table_that_somebody_else_may_have_written_does_not_count(shelf, plant):
+    """A link, no file, and one that others can write to."""
+    plant(shelf.keep(kept()))
+    assert "can't be read" in shelf.find(RECEIPT, POLICY, ["net"])
+
+
+def test_a_table_of_another_user_does_not_count(shelf, monkeypatch):
+    """Whoever put it there has not measured what we would."""
+    shelf.keep(kept())
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    assert "a regular file of user 4242" in shelf.find(RECEIPT, POLICY, ["net"])
 
 
 def test_a_table_without_a_registered_probe_does_not_count(shelf):
