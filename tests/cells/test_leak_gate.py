@@ -97,6 +97,14 @@ async def test_an_honest_image_passes_and_what_was_not_seen_is_recorded():
 
 
 @pytest.mark.anyio
+async def test_what_was_not_seen_in_a_task_is_recorded():
+    """The author's own archives that nothing here unpacks."""
+    room, book = FakeWorkspace(programs={"python3": searcher}), Book()
+    await search_the_image(Parts(room, task({"old.7z": b"7z\xbc\xaf\x27\x1c"})), book, run="r")
+    assert [item["where"] for item in book.entries[0][1]["not_looked_into"]] == ["b/t: environment/old.7z"]
+
+
+@pytest.mark.anyio
 async def test_a_search_that_fails_is_nobody_s_result():
     """No report is no clean bill."""
     for broken in (ran(status=1, stderr=b"MemoryError"), ran(stdout=b"{", status=0)):
