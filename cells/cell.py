@@ -150,6 +150,12 @@ async def _leave(gate: CellGate, workspace: Workspace, tried: _Try) -> None:
         if not isinstance(tried.end, Void):
             raise
         tried.findings += (f"the end of the room: {error.cause}: {error}",)
+    unclear = tried.room.get("gate", {}).get("after", {}).get("unclear", {})
+    if unclear:
+        told = "; ".join(f"{name}: {why[:200]}" for name, why in sorted(unclear.items())[:5])
+        tried.findings += (
+            f"the cell's gate could not tell, at its end, how {len(unclear)} of its walls stood: {told}",
+        )
 
 
 def _tell_of_helper(transcript: Transcript, cause: str, said: str) -> None:

@@ -127,6 +127,7 @@ async def run_batch(workspace: Workspace, bodies: Sequence[Body], *, folders: Se
         stdin=json.dumps(asked).encode(),
         timeout_s=PATIENCE_S,
         output_bytes=_REPORT_BYTES,
+        cwd="/",  # a seat can close its own folder, and must not blind whoever looks
     )
     # What makes one program's report unclear makes that of the batch unclear: it is written as a report of one try.
     whole = tries_of(result)

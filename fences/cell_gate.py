@@ -155,7 +155,7 @@ class CellGate:
             raise FenceError("this cell's gate, at its end: " + "; ".join(faults))
         return GateReading(
             findings={name: attempt.finding for name, attempt in found.items()},
-            unclear={"gate": batch} if isinstance(batch, str) else _unclear(found),
+            unclear={"gate": batch} if isinstance(batch, str) else self._unclear(found),
             ms=watch.done(),
         )
 
@@ -207,6 +207,14 @@ class CellGate:
             found[probe.name] = await probe.judge(batch.tries[probe.name], arguments, self.site)
         return found
 
+    def _unclear(self, found: Mapping[str, Attempt]) -> dict[str, str]:
+        """What can't be told any more, and could be when the fence was qualified."""
+        return {
+            name: masked(attempt.evidence, self.site.canaries.values())
+            for name, attempt in found.items()
+            if attempt.finding is Finding.INCONCLUSIVE and not self._agrees(name, attempt)
+        }
+
     def _agrees(self, name: str, attempt: Attempt) -> bool:
         return attempt.finding is self.qualified.get(name)
 
@@ -216,8 +224,12 @@ class CellGate:
 
 
 async def _looked(room: Workspace, bodies: Sequence[Body]) -> tuple[Mapping[str, Any], Batch | str]:
-    """What the backend says of the room, and what the program in it reports, both at once."""
+    """
+    What the backend says of the room, and what the program in it reports, both at once. A program that can't be started
+    reports nothing, and is told as that: a room that is gone fails where it is asked for its facts or its remains.
+    """
     facts: dict[str, Any] = {}
+    batch: Batch | str
 
     async def ask() -> None:
         facts.update(await room.facts())
@@ -225,14 +237,13 @@ async def _looked(room: Workspace, bodies: Sequence[Body]) -> tuple[Mapping[str,
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
-            batch = await run_batch(room, bodies)
+            try:
+                batch = await run_batch(room, bodies)
+            except WorkspaceError as error:
+                batch = f"WorkspaceError: {error}"
     except BaseExceptionGroup as group:
         raise unwrapped(group) from group
     return facts, batch
-
-
-def _unclear(found: Mapping[str, Attempt]) -> dict[str, str]:
-    return {name: attempt.evidence for name, attempt in found.items() if attempt.finding is Finding.INCONCLUSIVE}
 
 
 def _inabilities(bodies: Sequence[Body], batch: Batch, task: Tree) -> list[str]:

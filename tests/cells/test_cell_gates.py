@@ -9,6 +9,7 @@ import pytest
 
 from cells import run as run_module
 from cells.run import run
+from fences.cell_gate import GateReading
 from harness.errors import GateRefused
 from harness.record import read_entries
 from harness.values import Void
@@ -129,3 +130,18 @@ async def test_a_seat_that_ended_void_keeps_its_cause(tmp_path, monkeypatch):
     assert isinstance(first.end, Void)
     assert first.end.cause != "workspace"
     assert "the engine is gone" in first.findings[-1]
+
+
+async def test_walls_that_could_not_be_looked_at_in_the_end_are_a_finding(tmp_path, monkeypatch):
+    """A seat that leaves no room to look loses nothing, and whoever reads its outcome is told."""
+
+    class Blind(OpenGate):
+        async def after(self, room):
+            return GateReading(findings={}, unclear={"gate": "the program was killed"}, ms={})
+
+    with fakes(monkeypatch, fake_backend(tmp_path)):
+        with_gate(monkeypatch, Blind())
+        frozen = await frozen_run(tmp_path, concurrency=1)
+        assert await run(frozen.folder, watcher=Quiet()) == "finished"
+    for outcome in outcomes(frozen.folder):
+        assert any("how 1 of its walls stood: gate: the program was killed" in said for said in outcome.findings)

@@ -58,6 +58,13 @@ async def test_each_body_is_told_its_own_and_reports_its_own(tmp_path):
     assert set(batch.ms) == {"first", "broken", "quits", "last"}
 
 
+async def test_a_seats_own_folder_is_not_where_it_stands():
+    """A seat that shuts `/workspace` would blind the gate at its end: no program could be started in there."""
+    rooms = room()
+    assert not isinstance(await run_batch(rooms, [body("a", "attempt('x', lambda: {'signature': 'EPERM'})")]), str)
+    assert [call.cwd for call in rooms.calls] == ["/"]
+
+
 async def test_nothing_of_a_body_stays(tmp_path):
     """Files, folders and processes that a body leaves are gone, and the folder's times are as they were."""
     (tmp_path / "task.md").write_text("the task", "utf-8")

@@ -52,6 +52,13 @@ GOOD = {
 }
 
 
+class Unstartable(FakeWorkspace):
+    """A workspace that is there and in which no program can be started."""
+
+    async def exec(self, *_, **__):
+        raise WorkspaceError("no place for a process")
+
+
 def room(*, facts=FACTS, left=(), answer=None, **changes):
     """A workspace whose batch reports what is `GOOD`, with `changes` (a name's `_` stands for `-`)."""
     said = {**GOOD, **{name.replace("_", "-"): value for name, value in changes.items()}}
@@ -164,6 +171,10 @@ async def test_an_end_that_can_not_be_told_is_no_breach():
     full = await gate().after(room(answer=ran(status=137)))
     assert "killed" in full.unclear["gate"]
     assert full.findings == {}
+    gone = await gate().after(Unstartable(facts=FACTS))
+    assert gone.unclear == {"gate": "WorkspaceError: no place for a process"}
+    with pytest.raises(WorkspaceError, match="no place for a process"):
+        await gate().before(Unstartable(facts=FACTS), TASK)
     one = await gate().after(room(window={"what": "w", "signature": "OSError"}))
     assert one.unclear == {"window": "w: OSError"}
     with pytest.raises(FenceError, match="at its end: probe 'door': SERVED"):
