@@ -17,6 +17,7 @@ from cells.cell import transcript_path
 from cells.plan import read_run
 from fences.policy import FencePolicy
 from harness.canonical import digest_bytes
+from harness.errors import UsageError
 from harness.experiment import Experiment
 from harness.outcome import CellOutcome
 from harness.registration import load_registration
@@ -65,13 +66,16 @@ def audit_fence(folder: Path) -> Audit:
     """
     Read every try's transcript of the run in `folder`. Time grows with the size of the transcripts.
 
-    Raises `IntegrityError` when the record, or a transcript that is the recorded one, is damaged. A transcript that is
-    missing or another one is `unseen`, since nothing may be concluded from it.
+    Raises `UsageError` where no try is in the record, since nothing may be concluded from nothing; `IntegrityError`
+    when the record, or a transcript that is the recorded one, is damaged. A transcript that is missing or another one
+    is `unseen`, since nothing may be concluded from it.
     """
     registration = load_registration(folder)
     experiment = Experiment.model_validate(dict(registration.experiment))
     policy = FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump())
     progress, _head = read_run(folder)
+    if not progress.outcomes() and not progress.started:
+        raise UsageError(f"{folder} has no try in its record: run it first, or see `proctor verify {folder}`")
     auditor = _Auditor(policy)
     for outcome in progress.outcomes():
         auditor.read(folder, outcome)

@@ -90,7 +90,7 @@ async def replay_table(folder: Path, *, image: str | None = None, other_node: bo
     before = receipt_from_json(recorded.body["receipt"])
     chosen = image or experiment.workspace.image
     policy = _policy(experiment)
-    backend = await _backend_with(before.backend, chosen)
+    backend = await _backend_with(before.backend, chosen, taken_in=experiment.workspace.image)
     what = Probing(policy=policy, fence=render(policy, chosen), backend=backend, image=chosen)
     rows, _faults, now = await take_table(what, say=say)
     conditions = compare_receipts(before, now)
@@ -108,7 +108,7 @@ async def replay_table(folder: Path, *, image: str | None = None, other_node: bo
     }
 
 
-async def _backend_with(name: str, image: str) -> WorkspaceBackend:
+async def _backend_with(name: str, image: str, *, taken_in: str) -> WorkspaceBackend:
     """The backend of the recorded table, with the image in it."""
     backend: WorkspaceBackend = plugins.load("workspaces", name)()
     await backend.engine()
@@ -116,8 +116,8 @@ async def _backend_with(name: str, image: str) -> WorkspaceBackend:
         await backend.image_digest(image)
     except ImageError as error:
         raise ImageError(
-            f"{error}. The run's table was taken in image {image!r} on {name}: get that image here, or replay in "
-            "another with --image NAME, and the differences are named"
+            f"{str(error).removesuffix('.')}. The run's table was taken in image {taken_in!r} on {name}: get that image "
+            "here, or replay in another with --image NAME, and the differences are named"
         ) from error
     return backend
 

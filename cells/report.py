@@ -116,9 +116,10 @@ def _probe_table(probes: Sequence[Mapping[str, Any]]) -> str:
         return "No probe is in the record."
     known = [{**row, "holds": "not measured" if row.get("holds") is None else row["holds"]} for row in probes]
     rows = [[_written(row.get(column)) for column in PROBE_COLUMNS] for row in known]
-    held = sum(row["holds"] is True for row in known)
+    holds, breaks = (sum(row["holds"] is answer for row in known) for answer in (True, False))
+    told = f"{holds} of {len(known)} rows hold, {breaks} do not, {len(known) - holds - breaks} were not measured."
     heads = [column.replace("_", " ") for column in PROBE_COLUMNS]
-    return f"{held} of {len(known)} probes hold.\n\n" + _table(heads, rows, left=len(heads))
+    return f"{told}\n\n" + _table(heads, rows, left=len(heads))
 
 
 def _controls_table(controls: Sequence[Mapping[str, Any]]) -> str:

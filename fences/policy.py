@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -110,11 +111,18 @@ class FencePolicy:
         for key in limits or {}:
             if key not in caps:
                 raise ExperimentError("workspace.limits: " + unknown_name("key", key, caps))
+        rules = fence.get("gateway")
+        known = [item.name for item in fields(GatewayRules)]
+        for key in rules if isinstance(rules, Mapping) else ():
+            if key not in known:
+                raise ExperimentError("fence.gateway: " + unknown_name("key", key, known))
         from pydantic import ValidationError
 
         usual = {"must_work": (*MUST_WORK, MODEL_REACHED)} if fence.get("network") == "gateway" else {}
         try:
-            return _adapter().validate_python({**usual, **fence, "limits": dict(limits or {})})
+            return _adapter().validate_json(
+                json.dumps({**usual, **fence, "limits": dict(limits or {})}, default=_refuse), strict=True
+            )
         except ValidationError as error:
             raise ExperimentError(_explain(error)) from None
 
@@ -148,6 +156,11 @@ def _adapter() -> TypeAdapter[FencePolicy]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(FencePolicy)
+
+
+def _refuse(value: object) -> object:
+    """What TOML has and a policy has not: dates and times."""
+    raise ExperimentError(f"fence holds {value!r:.80}: expected texts, numbers, true or false, lists, tables")
 
 
 def _explain(error: ValidationError) -> str:

@@ -77,7 +77,7 @@ def check_requires(policy: FencePolicy, guarantees: Mapping[str, str | None]) ->
     faults = []
     for name in policy.guarantees:
         if name not in guarantees:
-            faults.append(unknown_name("guarantee", name, guarantees))
+            faults.append(unknown_name("guarantee", name, guarantees).removesuffix("."))
         elif (why := guarantees[name]) is not None:
             faults.append(f"{name} is not enforced: {why}")
     if faults:

@@ -15,6 +15,10 @@ __all__ = ["ExitCode", "end", "guarded", "print_json", "registrations_of", "run_
 T = TypeVar("T")
 
 
+_CUT_OFF = 130
+"""What typer makes of a Ctrl-C."""
+
+
 class ExitCode(IntEnum):
     """What a script may rely on."""
 
@@ -43,7 +47,10 @@ def guarded(command: Callable[[], Any]) -> None:
         if not isinstance(inner, ProctorError):
             raise
         _fail(inner)
-    except KeyboardInterrupt:
+    except SystemExit as ended:
+        if ended.code != _CUT_OFF:
+            raise
+        sys.stderr.write("proctor: interrupted\n")
         sys.exit(ExitCode.INCOMPLETE)
 
 
@@ -105,7 +112,8 @@ def run_folder(place: Path, runs: Path) -> Path:
             names = ", ".join(folder.name for folder in found)
             raise UsageError(f"{place} was frozen {len(found)} times: name one of {names}")
     known = sorted(path.parent.name for path in runs.glob("*/registration.json"))
-    raise UsageError(f"{place} is no run: expected a run folder or one of {', '.join(known) or 'none yet'} in {runs}")
+    there = f"one of {', '.join(known)} in {runs}" if known else f"a registration's id, and {runs} holds no run yet"
+    raise UsageError(f"{place} is no run: expected a run folder or {there}")
 
 
 def registrations_of(source: Path, runs: Path) -> list[Path]:

@@ -9,8 +9,10 @@ from typing import Any
 
 import anyio
 import pytest
+import typer
 
 from cells import cli
+from cells.cli.door import guarded
 from cells.run import run
 from tests.cells.houses import Quiet, fake_backend, fakes, frozen_run
 
@@ -81,6 +83,9 @@ def test_a_run_is_named_by_folder_id_or_experiment_file(proctor: Any, finished: 
     wrong = proctor("status", "nothing", "--runs", tmp_path / "runs")
     assert wrong.code == 2
     assert f"nothing is no run: expected a run folder or one of {finished.name}" in wrong.err
+    empty = proctor("status", "nothing", "--runs", tmp_path / "none")
+    assert empty.code == 2
+    assert f"expected a run folder or a registration's id, and {tmp_path / 'none'} holds no run yet" in empty.err
 
 
 def test_verification_that_fails_ends_with_4(proctor: Any, finished: Path) -> None:
@@ -157,3 +162,17 @@ def test_plugins_are_listed_with_where_they_come_from(proctor: Any) -> None:
     assert {info["kind"] for info in listed} == {"arms", "referees", "probes", "seats", "models", "workspaces"}
     assert {info["distribution"] for info in listed if info["name"] in {"B", "P", "evalplus", "docker"}} == {"proctor"}
     assert {info["name"] for info in proctor("plugins", "arms", "--json").json} == {"B", "P", "plain", "placebo"}
+
+
+def test_ctrl_c_says_so_and_ends_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever command it cuts off: one line on standard error, nothing on standard output, and code 1."""
+    cut = typer.Typer()
+
+    @cut.command()
+    def command() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as ended:
+        guarded(lambda: cut([]))
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out, told.err) == (1, "", "proctor: interrupted\n")

@@ -9,7 +9,7 @@ from cells.cell import transcript_path
 from cells.cli import app
 from cells.fence_audit import audit_fence
 from harness.clock import SystemClock
-from harness.errors import IntegrityError
+from harness.errors import IntegrityError, UsageError
 from harness.outcome import CellOutcome, Spend, outcome_to_json
 from harness.record import Record
 from harness.transcript import Transcript
@@ -174,3 +174,12 @@ async def test_the_command_prints_json(audited):
     assert told.exit_code == 0
     data = json.loads(told.output)
     assert (data["tries"], data["breaches"], len(data["turned_down"])) == (1, [], 1)
+
+
+@pytest.mark.anyio
+async def test_a_run_without_a_try_is_no_clean_one(audited):
+    """Where the record is gone, or was never begun, the audit says so instead of finding nothing."""
+    folder = await audited(*HONEST)
+    (folder / "record.jsonl").unlink()
+    with pytest.raises(UsageError, match="has no try in its record"):
+        audit_fence(folder)

@@ -207,7 +207,7 @@ async def test_an_image_that_is_not_here_is_an_error_with_the_next_step(
         raise ImageError(f"there is no image {image!r}")
 
     monkeypatch.setattr(probes["docker"], "image_digest", nowhere)
-    with pytest.raises(ImageError, match=r"there is no image 'proctor-seat'.*--image NAME"):
+    with pytest.raises(ImageError, match=r"no image 'proctor-seat'\. The run's .* image 'proctor-seat' .*--image NAME"):
         await replayed(folder)
 
 

@@ -72,7 +72,7 @@ def test_every_section_is_there_in_order():
 def test_the_checks_are_told_with_their_failures():
     """A probe that was not measured and a control that does not hold are said in words and counted apart."""
     text = report()
-    assert "1 of 2 probes hold." in text
+    assert "1 of 2 rows hold, 0 do not, 1 were not measured." in text
     assert "| dns | python | DENIED | DENIED | EAI_AGAIN | host network | SERVED | yes |" in text
     assert "| engine-socket | undefined | ABSENT | ABSENT | undefined | undefined | undefined | not measured |" in text
     assert "2 of 3 controls hold." in text

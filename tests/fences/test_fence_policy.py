@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from fences.policy import FencePolicy
@@ -157,3 +159,29 @@ def test_the_digest_is_of_the_meaning():
         FencePolicy(denied=("/a", "/b"), environment={"A": "1", "B": "2"}, must_work=()),
     ]
     assert len({one.digest, *(other.digest for other in others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"background": "yes"}, r"fence\.background: .*boolean, got 'yes'"),
+        ({"ptrace": 1}, r"fence\.ptrace: .*boolean, got 1"),
+        ({"gateway": {"connections": True}}, r"fence\.gateway\.connections: .*integer, got True"),
+        ({"gateway": {"body_bytes": float("nan")}}, r"fence\.gateway\.body_bytes: .*got nan"),
+        ({"gateway": {"arrival_s": "10"}}, r"fence\.gateway\.arrival_s: .*number, got '10'"),
+        ({"gateway": {"bodybytes": 1}}, r"fence\.gateway: unknown key 'bodybytes'. Did you mean 'body_bytes'"),
+        ({"gateway": "openai"}, r"fence\.gateway: .*got 'openai'"),
+        ({"environment": {"DAY": date(2026, 1, 2)}}, r"fence holds datetime\.date\(2026, 1, 2\): expected texts"),
+        ({"readable": "/workspace"}, r"fence\.readable: .*got '/workspace'"),
+    ],
+)
+def test_a_file_holds_values_of_the_right_type(given, message):
+    """Nothing is made into a switch or a number that is none: what a person did not write opens no wall."""
+    with pytest.raises(ExperimentError, match=message):
+        FencePolicy.from_mapping(given)
+
+
+def test_whole_seconds_are_seconds():
+    """TOML writes 10 where 10.0 is meant; a list is a list."""
+    policy = FencePolicy.from_mapping({"gateway": {"arrival_s": 10, "wires": ["openai"]}, "readable": ["/workspace"]})
+    assert (policy.gateway.arrival_s, policy.gateway.wires) == (10.0, ("openai",))

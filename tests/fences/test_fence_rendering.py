@@ -116,3 +116,5 @@ def test_a_guarantee_that_nobody_knows_refuses():
     """A misspelt guarantee is not one that holds: it refuses with the nearest known name."""
     with pytest.raises(GateRefused, match="Did you mean 'network'"):
         check_requires(FencePolicy(requires=("netwrok",)), {"network": None})
+    with pytest.raises(GateRefused, match=r"Known: network\. Choose another backend"):
+        check_requires(FencePolicy(requires=("netwrok",)), {"network": None})
