@@ -116,8 +116,8 @@ async def _backend_with(name: str, image: str, *, taken_in: str) -> WorkspaceBac
         await backend.image_digest(image)
     except ImageError as error:
         raise ImageError(
-            f"{str(error).removesuffix('.')}. The run's table was taken in image {taken_in!r} on {name}: get that image "
-            "here, or replay in another with --image NAME, and the differences are named"
+            f"{str(error).removesuffix('.')}. The run's table was taken in image {taken_in!r} on {name}: get that "
+            "image here, or replay in another with --image NAME, and the differences are named"
         ) from error
     return backend
 
