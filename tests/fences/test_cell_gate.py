@@ -56,6 +56,7 @@ class Unstartable(FakeWorkspace):
     """A workspace that is there and in which no program can be started."""
 
     async def exec(self, *_, **__):
+        """Never."""
         raise WorkspaceError("no place for a process")
 
 
