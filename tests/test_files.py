@@ -115,7 +115,9 @@ async def test_stat_tells_a_link_as_a_link() -> None:
         assert ((await files.stat("a")).size, (await files.stat("l")).kind) == (2, "link")
 
 
-@pytest.mark.parametrize("path", ["abs", "rel", "folder/passwd", "proc/self/environ", "inner", "alias/real", "pipe", "sock"])
+@pytest.mark.parametrize(
+    "path", ["abs", "rel", "folder/passwd", "proc/self/environ", "inner", "alias/real", "pipe", "sock"]
+)
 async def test_nothing_but_a_regular_file_is_read_or_written(path: str) -> None:
     """Links of every kind, FIFOs and sockets are refused for reading and writing, at once and without effect."""
     room = FakeWorkspace({"real": b"kept"})
