@@ -39,6 +39,8 @@ async def pass_the_gate(house: House, journal: Journal) -> Qualification:
     await journal.add("fence.probed", _entry(found))
     if found.reused:
         journal.watcher.note(f"the fence was qualified at {found.qualification.taken_at}; nothing has changed since")
+    if found.passed_over:
+        journal.watcher.note(f"the fence was qualified anew, since {found.passed_over}")
     if found.faults:
         raise GateRefused("fence", refusal_text(found.faults))
     return found.qualification

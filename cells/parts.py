@@ -128,8 +128,13 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
 
 
 def _check_gateway(seat: Seat, policy: FencePolicy) -> None:
-    """A seat that reaches its model through the gateway needs one that speaks its wire."""
+    """A seat that serves the gateway needs one that speaks its wire; for any other the way out leads nowhere."""
     if not getattr(seat, "needs_gateway", False):
+        if policy.network == "gateway":
+            raise ExperimentError(
+                f"fence.network is 'gateway', and seat {seat.name!r} runs no foreign agent that would need one: "
+                "expected 'none'. Take the key out of [fence], or choose the seat 'command'"
+            )
         return
     if policy.network != "gateway":
         raise ExperimentError(

@@ -84,6 +84,8 @@ async def _qualify_on(
     )
     if found.reused:
         say(f"{backend.name}: qualified at {found.qualification.taken_at}; nothing has changed since")
+    if found.passed_over:
+        say(f"{backend.name}: taken anew, since {found.passed_over}")
     ms = round((clock.monotonic() - start) * 1000, 1)
     return BackendQualified(backend=backend.name, found=found, faults=(*faults, *found.faults), ms=ms)
 

@@ -34,6 +34,8 @@ __all__ = ["Qualification", "QualificationShelf", "Qualified", "qualify"]
 
 SCHEMA = "proctor-qualification/1"
 
+NONE_KEPT = "no table was kept for this engine, image, policy and set of probes"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Qualification:
@@ -60,11 +62,16 @@ class Qualification:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Qualified:
-    """What qualifying came to: the table, whether it is a kept one, and every reason why it does not hold."""
+    """
+    What qualifying came to: the table, whether it is a kept one, and every reason why it does not hold.
+
+    `passed_over` is what was wrong with a kept one that did not count.
+    """
 
     qualification: Qualification
     reused: bool
     faults: tuple[str, ...]
+    passed_over: str | None = None
 
 
 class QualificationShelf:
@@ -104,7 +111,7 @@ class QualificationShelf:
         try:
             data = json.loads(_own_bytes(path))
         except FileNotFoundError:
-            return "no table was kept for this engine, image, policy and set of probes"
+            return NONE_KEPT
         except (OSError, ValueError) as error:
             return f"{path.name} can't be read: {type(error).__name__}: {error}"
         try:
@@ -158,14 +165,16 @@ async def qualify(
     shelf = shelf if shelf is not None else QualificationShelf()
     receipt = await take_receipt(backend, policy, image)
     names = [probe.name for probe in registered_probes()]
+    passed_over = None
     if not again:
         found = await anyio.to_thread.run_sync(shelf.find, receipt, policy, names)
         if isinstance(found, Qualification):
             return Qualified(qualification=found, reused=True, faults=())
+        passed_over = None if found == NONE_KEPT else found
     rows = await probe_all(backend, policy, image, run=run, progress=progress, clock=clock)
     now = await take_receipt(backend, policy, image)
     faults = refusals(rows, policy, probes=names, taken_for=receipt, now=now)
     taken = Qualification(receipt=receipt, rows=rows, taken_at=now_text(clock))
     if not faults:
         await anyio.to_thread.run_sync(shelf.keep, taken)
-    return Qualified(qualification=taken, reused=False, faults=faults)
+    return Qualified(qualification=taken, reused=False, faults=faults, passed_over=passed_over)

@@ -12,6 +12,7 @@ from harness.clock import SystemClock
 from harness.errors import IntegrityError, UsageError
 from harness.outcome import CellOutcome, Spend, outcome_to_json
 from harness.record import Record
+from harness.seats.oneshot import OneShotSeat
 from harness.transcript import Transcript
 from harness.values import Halt, Usage, VoidPrice
 from tests.cells.houses import fake_backend, fakes, frozen_run
@@ -110,8 +111,9 @@ async def test_a_served_attempt_outside_the_policy_is_a_breach(audited, event, w
 
 
 @pytest.mark.anyio
-async def test_the_gateway_is_held_against_the_policy(audited):
+async def test_the_gateway_is_held_against_the_policy(audited, monkeypatch):
     """A wire that the policy lists is none of a breach, one that it does not is."""
+    monkeypatch.setattr(OneShotSeat, "needs_gateway", True, raising=False)
     more = "[fence]\nnetwork = 'gateway'\ngateway = { wires = ['openai'] }\n"
     audit = audit_fence(await audited(gateway(), gateway("refused", why="n is 100"), gateway(wire="ollama"), more=more))
     assert [row["why"] for row in audit.breaches] == ["the policy does not list the wire 'ollama'"]

@@ -111,6 +111,17 @@ async def test_every_backend_that_is_here_has_a_row_for_each_probe(probes: dict[
 
 
 @pytest.mark.anyio
+async def test_a_kept_table_that_is_damaged_is_told(probes: dict[str, Any], experiment: Path, tmp_path: Path) -> None:
+    """An auditor learns why the table was taken anew."""
+    await qualified(experiment, backend="docker")
+    for path in (tmp_path / "state" / "qualifications").iterdir():
+        path.write_bytes(b"{")
+    said: list[str] = []
+    await qualified(experiment, backend="docker", say=said.append)
+    assert any(line.startswith("docker: taken anew, since ") and "can't be read" in line for line in said)
+
+
+@pytest.mark.anyio
 async def test_a_backend_that_can_not_be_used_is_passed_over_and_said(probes: dict[str, Any], experiment: Path) -> None:
     """All means those that are here; one by name must be; and none at all is an error."""
 

@@ -12,7 +12,7 @@ from cells.freeze import reopen
 from cells.run import run
 from cells.verifying import verify_run
 from harness.clock import SystemClock
-from harness.errors import BusyError, DriftError, IntegrityError, ModelServerError, WorkspaceError
+from harness.errors import BusyError, DriftError, ExperimentError, IntegrityError, ModelServerError, WorkspaceError
 from harness.messages import Completion, Request
 from harness.models.scripted import ScriptedProvider
 from harness.record import Record, read_entries
@@ -364,3 +364,14 @@ async def test_a_moved_run_is_played_from_its_own_blobs(tmp_path: Path, monkeypa
         kinds = [entry.kind for entry in read_entries(moved / "record.jsonl")]
         assert kinds[:2] == ["run.opened", "session.started"]
         assert kinds[-1] == "session.closed"
+
+
+@pytest.mark.anyio
+async def test_a_gateway_that_no_seat_serves_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A way out of the room that leads nowhere is a mistake of the file's, told before anything is pinned."""
+    with (
+        fakes(monkeypatch, fake_backend(tmp_path)),
+        pytest.raises(ExperimentError, match="fence.network is 'gateway', and seat 'oneshot'.*expected 'none'"),
+    ):
+        await frozen_run(tmp_path, more="[fence]\nnetwork = 'gateway'\n")
+    assert not (tmp_path / "runs").exists()

@@ -193,6 +193,17 @@ async def test_a_second_qualification_takes_nothing(shelf, probe):
 
 
 @pytest.mark.anyio
+async def test_a_table_that_is_taken_anew_says_what_was_wrong_with_the_kept_one(shelf, probe):
+    """A kept one that does not count is named; where there was none, or another was asked for, nothing is."""
+    first = await qualified(shelf, FakeBackend())
+    assert first.passed_over is None
+    path = shelf.path(first.qualification.receipt)
+    path.write_bytes(path.read_bytes()[:500])
+    assert path.name in (await qualified(shelf, FakeBackend())).passed_over
+    assert (await qualified(shelf, FakeBackend(), again=True)).passed_over is None
+
+
+@pytest.mark.anyio
 async def test_a_table_that_does_not_hold_is_not_kept(shelf, probe):
     """It is reported with its faults, and the next one is taken anew."""
     probe.up = SERVED
