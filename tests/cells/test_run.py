@@ -371,7 +371,7 @@ async def test_a_gateway_that_no_seat_serves_is_refused(tmp_path: Path, monkeypa
     """A way out of the room that leads nowhere is a mistake of the file's, told before anything is pinned."""
     with (
         fakes(monkeypatch, fake_backend(tmp_path)),
-        pytest.raises(ExperimentError, match="fence.network is 'gateway', and seat 'oneshot'.*expected 'none'"),
+        pytest.raises(ExperimentError, match=r"fence\.network is 'gateway', and seat 'oneshot'.*expected 'none'"),
     ):
         await frozen_run(tmp_path, more="[fence]\nnetwork = 'gateway'\n")
     assert not (tmp_path / "runs").exists()
