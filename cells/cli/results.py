@@ -84,6 +84,7 @@ def _plan_facts(registration: Any, progress: Any) -> dict[str, Any]:
         "cells that can be built": registration.outlook["cells"]["buildable"],
         "cells declared": registration.outlook["cells"]["declared"],
         "sessions": progress.sessions,
+        "tries whose end was looked at from outside": _ends(progress),
         "workspace": f"{experiment['workspace']['backend']}, image {registration.pins['image']['digest']}",
         "seat": experiment["seat"]["kind"],
         "referee": experiment["referee"]["name"],
@@ -94,6 +95,14 @@ def _plan_facts(registration: Any, progress: Any) -> dict[str, Any]:
         ],
         "seed namespace": experiment["seat"]["seed_namespace"],
     }
+
+
+def _ends(progress: Any) -> str:
+    """The kill proofs of all tries together; a try without a count is not one that left nothing."""
+    tries = progress.outcomes()
+    counts = [(outcome.room.get("kill") or {}).get("alive") for outcome in tries]
+    known = [count for count in counts if count is not None]
+    return f"{len(known)} of {len(tries)}; left alive: {sum(known)} in all"
 
 
 def status(place: Place, runs: Runs = RUNS, *, as_json: AsJson = False) -> None:
