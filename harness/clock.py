@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-__all__ = ["Clock", "SystemClock", "fresh_token", "now_text"]
+__all__ = ["Clock", "SystemClock", "fresh_token", "now_text", "pause"]
 
 
 class Clock:
@@ -35,3 +35,8 @@ def now_text(clock: Clock) -> str:
 def fresh_token(n_bytes: int = 16) -> str:
     """`n_bytes` bytes of the system's randomness, as hexadecimal text: canaries, nonces, workspace names."""
     return secrets.token_hex(n_bytes)
+
+
+def pause(seconds: float) -> None:
+    """Wait in a worker thread; what runs on an event loop sleeps there."""
+    time.sleep(seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +125,29 @@ def test_removing_says_when_somebody_is_still_there(top: Path) -> None:
         path.unlink()
     groups.remove()
     assert list(top.rglob("room")) == []
+
+
+def test_an_orphan_that_was_not_yet_waited_for_is_waited_for(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A zombie keeps its group busy until init reaps it; one that stays busy is still an error."""
+    groups, real, busy = Groups(name="room"), Path.rmdir, [3]
+    groups.make(CAPS)
+
+    def rmdir(folder: Path) -> None:
+        if busy[0]:
+            busy[0] -= 1
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        for path in folder.iterdir():
+            path.unlink()
+        real(folder)
+
+    monkeypatch.setattr(Path, "rmdir", rmdir)
+    monkeypatch.setattr("harness.workspaces.control_groups.pause", lambda _: None)
+    groups.remove()
+    assert list(top.rglob("room")) == []
+    groups.make(CAPS)
+    busy[0] = 10_000
+    with pytest.raises(WorkspaceError, match="Who is in it"):
+        groups.remove()
 
 
 def test_killings_for_want_of_memory_are_counted(top: Path) -> None:

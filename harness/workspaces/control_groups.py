@@ -6,6 +6,7 @@ Both layouts of the kernel are known: one tree for each controller (version 1), 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.clock import fresh_token
+from harness.clock import fresh_token, pause
 from harness.errors import WorkspaceError
 from harness.walls import Caps
 
@@ -22,6 +23,8 @@ __all__ = ["Groups", "groups_available"]
 _TOP = Path("/sys/fs/cgroup")
 _PARENT = "proctor"
 _PERIOD_US = 100_000
+_TRIES, _PAUSE_S = 500, 0.01
+"""Five seconds: an init that reaps once a second is not rare."""
 _PAGE = 4096
 # The number of processes is limited for each execution by itself: a common limit would let one that has taken every
 # place keep the harness' own programs out.
@@ -93,14 +96,23 @@ class Groups:
         }
 
     def remove(self) -> None:
-        """Remove them; none is there is fine. Raises `WorkspaceError` when processes are still in one."""
+        """
+        Remove them; none is there is fine. One that holds a process that has ended and was not yet waited for, as an
+        orphan may be until init gets to it, is tried again for some seconds. Raises `WorkspaceError` after that.
+        """
         for folder in self._folders():
-            try:
-                folder.rmdir()
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise WorkspaceError(f"control group {folder} can't be removed: {error}. Who is in it?") from error
+            for left in reversed(range(_TRIES)):
+                try:
+                    folder.rmdir()
+                except FileNotFoundError:
+                    break
+                except OSError as error:
+                    if error.errno != errno.EBUSY or not left:
+                        said = f"control group {folder} can't be removed: {error}. Who is in it?"
+                        raise WorkspaceError(said) from error
+                    pause(_PAUSE_S)
+                else:
+                    break
 
     def _folders(self) -> list[Path]:
         if _unified():

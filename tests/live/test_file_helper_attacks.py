@@ -200,7 +200,7 @@ class HelperAttacks(Rooms):
                             assert "lost" in str(error)  # noqa: PT017 - either is right
             assert (await files.read("a")).data == b"text"
             assert bool(causes) == self.sees
-            assert set(causes) <= {"killed"}
+            assert set(causes) <= {"killed", "crowded"}
 
     async def test_a_full_tmp_keeps_no_helper_out(self) -> None:
         """It needs no file of its own to start."""
