@@ -10,7 +10,7 @@ from harness.workspaces.docker_program import Container, Frames, Program, create
 
 __all__ = ["KILL_DEADLINE_S", "kill_everything", "run_script"]
 
-KILL_DEADLINE_S = 30.0
+KILL_DEADLINE_S = 60.0
 _PAUSE_S = 0.01
 _ROOM_FIRST = 32
 _ROOM_MOST = 4096
