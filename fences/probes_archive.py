@@ -7,6 +7,7 @@ The controls have a careless collector in its place, which unpacks an archive on
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,7 +73,7 @@ class Taken:
         return None if name in self.files else Try(what=name, signature="NOTHING")
 
 
-class _ArchiveProbe:
+class _ArchiveProbe(ABC):
     """One kind of thing that a seat leaves, which is then collected from the workspace that has ended."""
 
     name: ClassVar[str]
@@ -109,9 +110,9 @@ class _ArchiveProbe:
         canary = site.canaries[self.canary] if self.canary else None
         return weigh(tries, canary=canary, absent=frozenset({"NOTHING"}), denied=_SIGNS)
 
+    @abstractmethod
     def judge(self, taken: Taken, site: Site) -> list[Try]:
         """The tries that what came out amounts to."""
-        raise NotImplementedError
 
 
 async def _collected(workspace: Workspace, *, careless: bool) -> Exhibit | Unpacked | str:

@@ -9,6 +9,7 @@ in place of ours.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -62,7 +63,7 @@ _MOST_SENT = 2 << 20
 """Of a body that is too long no more is sent: its length is told before."""
 
 
-class _GatewayProbe:
+class _GatewayProbe(ABC):
     """Requests of one kind that must not get through. An honest one must, or nothing is said by the others' refusal."""
 
     name: ClassVar[str]
@@ -78,9 +79,9 @@ class _GatewayProbe:
         del site
         return replace(walls_changed(fence, network="gateway"), lifted=("gateway-rules",))
 
+    @abstractmethod
     def hostile(self, fence: Fence, upstream: Upstream) -> Sequence[Sent]:
         """The requests."""
-        raise NotImplementedError
 
     def judged(self, item: Try, upstream: Upstream) -> Try:
         """What became of one request, by what came back: the canary is in it where somebody served it."""

@@ -8,6 +8,7 @@ The controls have a careless reader in its place, which takes everything up to t
 from __future__ import annotations
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,7 @@ def _python(body: str) -> list[str]:
     return ["python3", "-I", "-S", "-c", body]
 
 
-class _OutputProbe:
+class _OutputProbe(ABC):
     """A program whose output is meant for the harness and not for a reader."""
 
     name: ClassVar[str]
@@ -58,13 +59,13 @@ class _OutputProbe:
             tries = await self.careful(workspace, fence.rules)
         return weigh(tries, canary=None, denied=_SIGNS)
 
+    @abstractmethod
     async def careless(self, workspace: Workspace) -> Sequence[Try]:
         """What the careless reader took."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def careful(self, workspace: Workspace, rules: ToolRules) -> Sequence[Try]:
         """What ours took, of a program and of a call of the run tool."""
-        raise NotImplementedError
 
 
 class OutputFloodProbe(_OutputProbe):
