@@ -7,8 +7,9 @@ Missing is not zero: an unknown count is `None`, and a sum with an unknown is un
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from pydantic import ConfigDict
@@ -27,6 +28,7 @@ __all__ = [
     "Price",
     "Refused",
     "Standing",
+    "TestReading",
     "TierReading",
     "Unit",
     "Usage",
@@ -243,24 +245,48 @@ class TierReading:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TestReading:
+    """
+    One test of a tier that may be told of, in the suite's order; a hidden tier has none.
+
+    `reading` is `PASS`, the class that the test came to, or `NOT_RUN`; `detail` is the violated fact, or what was said.
+    """
+
+    __test__: ClassVar[bool] = False  # no test class, whatever its name makes a collector think
+    __pydantic_config__ = STRICT
+    id: str
+    reading: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """A referee's word on one exhibit. `detail` is for people; nothing is decided by it."""
+    """
+    A referee's word on one exhibit. `detail` is for people; nothing is decided by it.
+
+    `seconds` (by the clock) and `cpu_s` (of the processor) are what judging used, None where that is unknown; `limits`
+    are those that the subject was under, each named with its unit (`cpu_s`, `memory_bytes`). Where a gate refused the
+    exhibit, `would_be` is the reading without that gate, a diagnostic that nothing counts.
+    """
 
     __pydantic_config__ = STRICT
     reading: str
     standing: Standing
     evidence: Evidence
     tiers: tuple[TierReading, ...] = ()
+    tests: tuple[TestReading, ...] = ()
     detail: str = ""
+    would_be: str | None = None
     seconds: float | None = None
+    cpu_s: float | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """All that two verdicts must agree on: readings, code and suite. The execution and its time may differ."""
+        tests = tuple((test.id, test.reading) for test in self.tests)
+        return self.reading, self.standing, self.tiers, tests, self.would_be, self.evidence.code, self.evidence.suite
 
     def same_as(self, other: Verdict) -> bool:
-        """Whether both say the same of the same code by the same suite (the execution and its time may differ)."""
-        mine, theirs = self.evidence, other.evidence
-        return (self.reading, self.standing, self.tiers, mine.code, mine.suite) == (
-            other.reading,
-            other.standing,
-            other.tiers,
-            theirs.code,
-            theirs.suite,
-        )
+        """Whether both say the same of the same code by the same suite."""
+        return self.said == other.said

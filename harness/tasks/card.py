@@ -1,18 +1,34 @@
-"""What a task folder's `[proctor]` table may say, validated whole; a referee's part travels as the sealed card."""
+"""
+What a task folder's `[proctor]` table may say, validated whole; a referee's part travels as the sealed card.
+
+A task for the `pytest` referee has that referee's keys in the table itself. A task for any other has them in a table of
+their own, `[proctor.card]`, which the referee reads with `read_card` by a model of its own, a subclass of `Card`.
+"""
 
 from __future__ import annotations
 
 import difflib
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.errors import TaskError, unknown_name
 from harness.tasks.task import Form
 
-__all__ = ["Interface", "Leaks", "Limits", "ProctorTable", "SuiteCard", "explain", "suite_card"]
+__all__ = [
+    "Card",
+    "CardTable",
+    "Interface",
+    "Leaks",
+    "Limits",
+    "ProctorTable",
+    "SuiteCard",
+    "explain",
+    "read_card",
+    "suite_card",
+]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -66,7 +82,21 @@ class Leaks(_Table):
     """Sealed files that the seat is shown on purpose, as `tests/test_public.py`: not searched for."""
 
 
-class SuiteCard(_Table):
+class Card(_Table):
+    """What every card may say, whoever judges: subclass it for a referee of your own."""
+
+    image: str = ""
+    """The image of the rooms that the task is judged in; empty takes the experiment's."""
+    forbidden: list[str] = []
+    """Words that a screen of the referee's refuses; the instruction must name each."""
+    leaks: Leaks = Leaks()
+    """What the search for leaks has to know."""
+
+
+C = TypeVar("C", bound=Card)
+
+
+class SuiteCard(Card):
     """What the `pytest` referee needs to know of a task."""
 
     ids: Annotated[list[str], Field(min_length=1)]
@@ -79,8 +109,6 @@ class SuiteCard(_Table):
     """Words that no Python file of the exhibit may use as a name or import; the instruction must name each."""
     limits: Limits = Limits()
     """What the subject may use."""
-    leaks: Leaks = Leaks()
-    """What the search for leaks has to know."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -93,8 +121,8 @@ class SuiteCard(_Table):
         return self
 
 
-class ProctorTable(SuiteCard):
-    """The whole `[proctor]` table of a `task.toml`."""
+class _TaskTable(Card):
+    """The keys of a `[proctor]` table that say what the task is, whoever judges it."""
 
     benchmark: Name
     """The benchmark that the task belongs to; part of every unit."""
@@ -114,9 +142,31 @@ class ProctorTable(SuiteCard):
             raise ValueError("extras names 'none', which every task has: leave it out")
         return self
 
+
+class ProctorTable(_TaskTable, SuiteCard):
+    """The whole `[proctor]` table of a `task.toml` for the `pytest` referee."""
+
     def sealed(self) -> dict[str, Any]:
         """The part for the sealed card, as JSON data."""
         return self.model_dump(mode="json", include=set(SuiteCard.model_fields))
+
+
+class CardTable(_TaskTable):
+    """The whole `[proctor]` table of a `task.toml` for any other referee, whose own keys are in `[proctor.card]`."""
+
+    card: dict[str, Any]
+    """What the referee needs to know of the task; the referee says which keys it knows."""
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        doubled = sorted(set(self.card) & set(Card.model_fields))
+        if doubled:
+            raise ValueError(f"card gives {', '.join(doubled)}: expected in [proctor] itself, whoever judges")
+        return self
+
+    def sealed(self) -> dict[str, Any]:
+        """The part for the sealed card, as JSON data."""
+        return {**self.card, **self.model_dump(mode="json", include=set(Card.model_fields))}
 
 
 def _once(what: str, items: list[str]) -> None:
@@ -126,15 +176,20 @@ def _once(what: str, items: list[str]) -> None:
 
 
 def _known(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """The keys that the table at `path` knows."""
-    table: Any = model
+    """The keys that the table at `path` knows; none where it is no table."""
+    table: type[BaseModel] | None = model
     for step in path:
-        if isinstance(step, int):
-            continue
-        table = {"interface": Interface, "leaks": Leaks, "limits": Limits}.get(step)
-        if table is None:
-            return []
-    return sorted(table.model_fields)
+        if isinstance(step, str) and table is not None:
+            field = table.model_fields.get(step)
+            table = None if field is None else _table_in(field.annotation)
+    return [] if table is None else sorted(table.model_fields)
+
+
+def _table_in(annotation: Any) -> type[BaseModel] | None:
+    """The model in an annotation such as `Leaks`, `list[Interface]` or `Limits | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_table_in, get_args(annotation))), None)
 
 
 def explain(error: ValidationError, model: type[BaseModel], table: str) -> Iterator[str]:
@@ -153,11 +208,19 @@ def explain(error: ValidationError, model: type[BaseModel], table: str) -> Itera
             yield f"{where} is {str(fault['input'])[:120]!r}: {fault['msg']}"
 
 
+def read_card(model: type[C], card: Mapping[str, Any], referee: str) -> C:
+    """
+    The sealed card as the referee named `referee` reads it.
+
+    Raises `TaskError` with a sentence for each key that the model does not know, misses or refuses.
+    """
+    try:
+        return model.model_validate(dict(card))
+    except ValidationError as error:
+        faults = "\n  ".join(explain(error, model, "card"))
+        raise TaskError(f"the sealed card is not one for the {referee} referee:\n  {faults}") from None
+
+
 def suite_card(card: Mapping[str, Any]) -> SuiteCard:
     """The sealed card as the `pytest` referee reads it. Raises `TaskError` for a card that is not one."""
-    try:
-        return SuiteCard.model_validate(dict(card))
-    except ValidationError as error:
-        raise TaskError(
-            "the sealed card is not one for the pytest referee:\n  " + "\n  ".join(explain(error, SuiteCard, "card"))
-        ) from None
+    return read_card(SuiteCard, card, "pytest")

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.errors import TaskError, unknown_name
-from harness.tasks.card import ProctorTable, explain
+from harness.tasks.card import CardTable, ProctorTable, explain
 from harness.tasks.mutants import mutants
 from harness.tasks.statement import statement
 from harness.tasks.task import OpenHalf, SealedHalf, Task
@@ -88,11 +88,13 @@ def derive_statement(path: Path) -> str:
     return _derived(_table(path), environment.merged(fixed))
 
 
-def _derived(table: ProctorTable, solution: Tree) -> str:
+def _derived(table: ProctorTable | CardTable, solution: Tree) -> str:
+    if isinstance(table, CardTable):
+        raise TaskError("a statement is derived for Python modules only: a task with [proctor.card] writes its own")
     return statement(solution, [(module.module, [*module.exceptions, *module.names]) for module in table.interface])
 
 
-def _table(path: Path) -> ProctorTable:
+def _table(path: Path) -> ProctorTable | CardTable:
     try:
         data = tomllib.loads(_text(path / "task.toml"))
     except tomllib.TOMLDecodeError as error:
@@ -103,15 +105,19 @@ def _table(path: Path) -> ProctorTable:
         if key not in HARBOR_KEYS | {"proctor"}:
             raise TaskError(f"{path / 'task.toml'}: {unknown_name('table', key, HARBOR_KEYS | {'proctor'})}")
     if "proctor" not in data:
-        raise TaskError(f"{path / 'task.toml'} has no [proctor] table: it must give benchmark, name, ids and interface")
+        raise TaskError(
+            f"{path / 'task.toml'} has no [proctor] table: it must give benchmark and name, and ids and "
+            "interface for the pytest referee, or [proctor.card] for another"
+        )
     return _validated(path, data["proctor"])
 
 
-def _validated(path: Path, data: Any) -> ProctorTable:
+def _validated(path: Path, data: Any) -> ProctorTable | CardTable:
+    model = CardTable if isinstance(data, dict) and "card" in data else ProctorTable
     try:
-        return ProctorTable.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
-        faults = "\n  ".join(explain(error, ProctorTable, "proctor"))
+        faults = "\n  ".join(explain(error, model, "proctor"))
         raise TaskError(f"{path / 'task.toml'}:\n  {faults}") from None
 
 
@@ -146,25 +152,30 @@ def _keep_sealed(path: Path, environment: Tree, tests: Tree, solution: Tree) -> 
             )
 
 
-def _check(path: Path, table: ProctorTable, task: Task) -> None:
-    """What needs more than one part of the folder: suite files, words of the screen, statement, mutants."""
+def _check(path: Path, table: ProctorTable | CardTable, task: Task) -> None:
+    """What needs more than one part of the folder: words of the screen, suite files, statement, mutants."""
+    unnamed = [word for word in table.forbidden if word not in task.open.instruction]
+    if unnamed:
+        raise TaskError(
+            f"{path}: instruction.md does not name {', '.join(unnamed)}: it must name every rule of a screen"
+        )
+    if isinstance(table, ProctorTable):
+        _check_suite(path, table, task)
+    mutants(task.sealed)
+
+
+def _check_suite(path: Path, table: ProctorTable, task: Task) -> None:
     files = {name.partition("::")[0] for name in table.ids}
     absent = sorted(name for name in files if name not in task.sealed.tests)
     if absent:
         raise TaskError(
             f"{path}: ids name {', '.join(absent)}: not in tests/, which has {', '.join(task.sealed.tests)}"
         )
-    unnamed = [word for word in table.forbidden if word not in task.open.instruction]
-    if unnamed:
-        raise TaskError(
-            f"{path}: instruction.md does not name {', '.join(unnamed)}: it must name every rule of a screen"
-        )
     if "statement" in table.extras and _derived(table, task.sealed.solution) != task.open.extras["statement"]:
         raise TaskError(
             f"{path}: extras/statement.md is not, word for word, what its tool derives from solution/. Write it with "
             f"`python -m harness.tasks.folder {path} > {path}/extras/statement.md`"
         )
-    mutants(task.sealed)
 
 
 if __name__ == "__main__":

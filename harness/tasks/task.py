@@ -68,6 +68,11 @@ class SealedHalf:
             }
         )
 
+    @property
+    def image(self) -> str:
+        """The image of the rooms that the task is judged in, by its card; empty where the experiment's is meant."""
+        return str(self.card.get("image", ""))
+
     def __repr__(self) -> str:
         """The digest alone: sealed material must not get into a message or a log by way of a repr."""
         return f"SealedHalf(digest={self.digest[:12]})"
