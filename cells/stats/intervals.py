@@ -27,12 +27,14 @@ def clopper_pearson(k: int, n: int, *, level: float = 0.95) -> Interval:
     binomial", Biometrika 26 (1934), 404-413; as quantiles of the beta distribution, A. Agresti, Categorical Data
     Analysis, 3rd edition (2013), section 16.6.
     """
-    from scipy.special import betaincinv
-
     k, n, level = count("k", k), count("n", n, least=1), inside_unit("level", level)
     if k > n:
         raise ValueError(f"k is {k}: expected at most n, which is {n}")
     tail = (1 - level) / 2
-    low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
-    high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - tail))
-    return Interval(low, high)
+    if k == 0:  # in closed form, without scipy: (1 - high) ** n is the tail
+        return Interval(0.0, 1 - tail ** (1 / n))
+    if k == n:
+        return Interval(tail ** (1 / n), 1.0)
+    from scipy.special import betaincinv
+
+    return Interval(float(betaincinv(k, n - k + 1, tail)), float(betaincinv(k + 1, n - k, 1 - tail)))
