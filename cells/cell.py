@@ -19,22 +19,24 @@ from cells.box import box_load
 from cells.house import House
 from cells.room import enter, leave
 from cells.sitting import sit_to_the_end
+from cells.verdicts import judge
 from fences.cell_gate import CellGate
 from harness.boundary import MeteredModel, WatchedCheck, WatchedHelper, WatchedWorkspace
 from harness.canonical import digest_bytes
-from harness.errors import Blamed, FenceError, RefereeError, unwrapped
+from harness.errors import Blamed, FenceError, unwrapped
 from harness.meter import Meter
 from harness.outcome import CellOutcome
 from harness.ports import PublicCheck, Workspace
 from harness.seats.desk import Desk
 from harness.seeds import SeedBook
+from harness.tasks.task import Task
 from harness.transcript import Transcript
 from harness.tree import Exhibit
 from harness.values import CellKey, Declared, End, Halt, Verdict, Void
 from harness.workspaces.exhibits import lay
 from harness.workspaces.file_helper import open_helper
 
-__all__ = ["judge", "play", "transcript_path"]
+__all__ = ["play", "transcript_path"]
 
 _log = structlog.get_logger("proctor.cell")
 
@@ -110,12 +112,12 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
     """The seat, from an empty workspace to an exhibit; the workspace is gone when this returns."""
     parts, gate = house.parts, house.gate
     assert gate is not None  # cells are played once the fence was qualified
-    task = parts.tasks[f"{cell.benchmark}/{cell.task}"]
+    task = _task(house, cell)
     model = MeteredModel(house.models[cell.model], meter, transcript, served=house.identities[cell.model].served)
     async with house.seat_room() as workspace:
         async with (
             open_helper(workspace, event=partial(_tell_of_helper, transcript)) as helper,
-            parts.referee.public_check(task.open, task.sealed, house.referee_room) as check,
+            parts.referee.public_check(task.open, task.sealed, house.rooms(task)) as check,
         ):
             await helper.start()
             await lay(helper, task.open.environment)
@@ -158,6 +160,10 @@ async def _leave(gate: CellGate, workspace: Workspace, tried: _Try) -> None:
         )
 
 
+def _task(house: House, cell: CellKey) -> Task:
+    return house.parts.tasks[f"{cell.benchmark}/{cell.task}"]
+
+
 def _tell_of_helper(transcript: Transcript, cause: str, said: str) -> None:
     transcript.add("helper", cause=cause, said=said)
 
@@ -166,39 +172,12 @@ def _watched(check: PublicCheck | None, meter: Meter) -> PublicCheck | None:
     return None if check is None else WatchedCheck(check, meter)
 
 
-async def judge(house: House, cell: CellKey, exhibit: Exhibit, *, by_suite: str | None = None) -> Verdict:
-    """
-    The referee's verdict on an exhibit, in a workspace of its own.
-
-    Raises `Blamed` when it could not work, and when what it said is no verdict on this exhibit by its own class table
-    (and by the suite `by_suite`, where that is given).
-    """
-    task = house.parts.tasks[f"{cell.benchmark}/{cell.task}"]
-    try:
-        verdict = await house.parts.referee.judge(exhibit, task.open, task.sealed, house.referee_room)
-    except Blamed:
-        raise
-    except Exception as error:
-        raise RefereeError(f"the referee raised {type(error).__name__}: {error}") from error
-    known = house.parts.referee.classes
-    if known.get(verdict.reading) != verdict.standing:
-        raise RefereeError(
-            f"the referee said {verdict.reading!r} ({verdict.standing}): its class table has "
-            f"{known.get(verdict.reading, 'no such reading')!r}"
-        )
-    if by_suite is not None and verdict.evidence.suite != by_suite:
-        raise RefereeError(f"the verdict is by suite {verdict.evidence.suite}: the registration has {by_suite}")
-    if verdict.evidence.code != exhibit.digest:
-        raise RefereeError(f"the verdict is on code {verdict.evidence.code}: the exhibit is {exhibit.digest}")
-    return verdict
-
-
 async def _referee_part(house: House, cell: CellKey, tried: _Try) -> None:
     """Judge what the seat left. A referee that fails makes a declared end VOID; a HALT stays what it is without it."""
     assert tried.exhibit is not None
     try:
         pinned = house.registration.pins[f"suite {cell.benchmark}/{cell.task}"]["digest"]
-        tried.verdict = await judge(house, cell, tried.exhibit, by_suite=pinned)
+        tried.verdict = await judge(house, _task(house, cell), tried.exhibit, by_suite=pinned)
     except Exception as error:  # noqa: BLE001 - as above
         void = _void(error, cell)
         if isinstance(tried.end, Halt):

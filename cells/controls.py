@@ -10,6 +10,7 @@ import anyio
 
 from cells.house import House
 from cells.journal import Journal
+from cells.verdicts import judge
 from harness.errors import unwrapped
 from harness.tasks.mutants import mutants
 from harness.tasks.task import Task
@@ -58,7 +59,7 @@ async def judge_mutants(house: House, task: Task) -> list[ControlRow]:
 
 
 async def _judged(house: House, task: Task, name: str, tree: Tree, *, accepted: bool) -> ControlRow:
-    verdict = await house.parts.referee.judge(Exhibit(tree=tree), task.open, task.sealed, house.referee_room)
+    verdict = await judge(house, task, Exhibit(tree=tree))
     held = (verdict.standing == "accepted") if accepted else (verdict.standing == "rejected")
     return ControlRow(name=name, reading=verdict.reading, standing=verdict.standing, held=held)
 

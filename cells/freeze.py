@@ -97,7 +97,8 @@ async def reopen_for_judging(folder: Path, *, clock: Clock) -> tuple[Frozen, lis
     wanted = {
         name
         for name in frozen.pins
-        if name in JUDGING or name.startswith(("task ", "suite ", "plugin referees/", "plugin workspaces/"))
+        if name in JUDGING
+        or name.startswith(("task ", "suite ", "judging image ", "plugin referees/", "plugin workspaces/"))
     }
     changed = drift(_only(frozen, wanted), _only(now, wanted))
     return Frozen(registration=frozen, parts=parts, identities={}, folder=folder), changed
@@ -293,6 +294,8 @@ async def _machine_pins(parts: Parts, identities: Mapping[str, ModelIdentity]) -
         **layer_digests(parts.policy, image, parts.backend),
         "seat options": dict(parts.seat.options()),
     }
+    for name in sorted({parts.judging_image(task) for task in parts.tasks.values()} - {image}):
+        pins[f"judging image {name}"] = {"digest": await parts.backend.image_digest(name)}
     for name, identity in identities.items():
         pins[f"model {name}"] = {"served": identity.served, "digest": identity.digest}
     return pins

@@ -22,28 +22,45 @@ __all__ = ["gate_of_cells", "pass_the_gate"]
 async def pass_the_gate(house: House, journal: Journal) -> Qualification:
     """
     The qualification of the run's own fence: the kept one of this very engine, image, policy and set of probes, or a
-    new one. It is recorded either way. Raises `GateRefused` unless all of it holds.
+    new one. It is recorded either way, and so is that of each further image that exhibits are judged in.
+
+    Raises `GateRefused` unless all of it holds.
     """
     parts, image = house.parts, house.parts.experiment.workspace.image
     check_requires(parts.policy, await parts.backend.guarantees())
+    for judging in house.referee_images:
+        if judging != image:
+            beside = await _qualified(house, journal, judging)
+            await journal.add("judging.probed", _entry(beside))
+            _refuse_faults(beside)
+    found = await _qualified(house, journal, image)
+    await journal.add("fence.probed", _entry(found))
+    _refuse_faults(found)
+    return found.qualification
+
+
+async def _qualified(house: House, journal: Journal, image: str) -> Qualified:
+    parts, watcher = house.parts, journal.watcher
 
     def show(row: ProbeRow) -> None:
-        journal.watcher.note(row_line(row))
+        watcher.note(row_line(row))
 
     try:
         found = await qualify(
             parts.backend, parts.policy, image, run=house.registration.id, clock=house.clock, progress=show
         )
     except FenceError as error:
-        raise GateRefused("fence", str(error)) from error
-    await journal.add("fence.probed", _entry(found))
+        raise GateRefused("fence", f"image {image!r}: {error}") from error
     if found.reused:
-        journal.watcher.note(f"the fence was qualified at {found.qualification.taken_at}; nothing has changed since")
+        watcher.note(f"{image}: the fence was qualified at {found.qualification.taken_at}; nothing has changed since")
     if found.passed_over:
-        journal.watcher.note(f"the fence was qualified anew, since {found.passed_over}")
+        watcher.note(f"{image}: the fence was qualified anew, since {found.passed_over}")
+    return found
+
+
+def _refuse_faults(found: Qualified) -> None:
     if found.faults:
         raise GateRefused("fence", refusal_text(found.faults))
-    return found.qualification
 
 
 def _entry(found: Qualified) -> dict[str, object]:

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from cells.freeze import Frozen
 from cells.parts import Parts, model_spec, rate_table
+from cells.turns import Turns
 from fences.cell_gate import CellGate
 from harness.blobs import BlobStore
 from harness.clock import Clock
 from harness.experiment import Budget
 from harness.messages import ModelIdentity
 from harness.meter import Bounds, Ledger, Meter, Scope
-from harness.ports import Model, Workspace
+from harness.ports import Model, RoomOpener, Workspace
 from harness.pricing import RateTable
 from harness.registration import Registration
+from harness.tasks.task import Task
 from harness.values import CellKey
-from harness.walls import Caps, Walls
+from harness.walls import Caps
 
 __all__ = ["House", "bounds", "open_models"]
 
@@ -28,7 +31,8 @@ __all__ = ["House", "bounds", "open_models"]
 class House:
     """
     What every cell of a run works with. `arm_ledgers` and `run_ledger` hold what the run has spent so far; `playing`
-    are the cells under way; `gate` is that of this session's cells, once the fence was qualified.
+    are the cells under way; `gate` is that of this session's cells, once the fence was qualified; `turns` are those of
+    judging.
     """
 
     registration: Registration
@@ -41,6 +45,7 @@ class House:
     arm_ledgers: dict[str, Ledger] = field(default_factory=dict)
     playing: set[str] = field(default_factory=set)
     gate: CellGate | None = None
+    turns: Turns = field(default_factory=Turns)
 
     @classmethod
     def of(cls, frozen: Frozen, *, clock: Clock) -> House:
@@ -64,14 +69,18 @@ class House:
         return self.parts.backend.open(self.parts.fence.walls, run=self.registration.id)
 
     @property
-    def referee_walls(self) -> Walls:
-        """The walls of a referee's workspace: the seat's, with the referee's own limits and an empty environment."""
-        caps = Caps(**self.parts.experiment.referee.limits.model_dump())
-        return replace(self.parts.fence.walls, caps=caps, environment={})
+    def referee_images(self) -> tuple[str, ...]:
+        """The images that referees' rooms start from, each once."""
+        return tuple(sorted({self.parts.judging_image(task) for task in self.parts.tasks.values()}))
 
-    def referee_room(self) -> AbstractAsyncContextManager[Workspace]:
-        """A fresh workspace for a referee."""
-        return self.parts.backend.open(self.referee_walls, run=self.registration.id)
+    def rooms(self, task: Task) -> RoomOpener:
+        """
+        Opens a fresh workspace of the task's referee each time it is called. Its walls are the seat's, with the
+        referee's own image and limits and an empty environment.
+        """
+        caps = Caps(**self.parts.experiment.referee.limits.model_dump())
+        walls = replace(self.parts.fence.walls, image=self.parts.judging_image(task), caps=caps, environment={})
+        return partial(self.parts.backend.open, walls, run=self.registration.id)
 
     def rates(self, model: str) -> RateTable | None:
         """The rate card of a model of the experiment."""

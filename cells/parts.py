@@ -93,6 +93,10 @@ class Parts:
     fence: Fence
     decoding: Decoding
 
+    def judging_image(self, task: Task) -> str:
+        """The image that a task is judged in: its card's, else the referee's, else the seat's."""
+        return task.sealed.image or self.experiment.referee.image or self.experiment.workspace.image
+
 
 def assemble(experiment: Experiment, origin: Origin) -> Parts:
     """

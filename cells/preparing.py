@@ -11,6 +11,7 @@ from harness import plugins
 from harness.errors import Blamed, ImageError, ProctorError, UsageError
 from harness.experiment import Experiment, ModelEntry
 from harness.messages import ModelSpec
+from harness.ports import WorkspaceBackend
 
 __all__ = ["build_image", "fetch_model", "prepare"]
 
@@ -47,11 +48,21 @@ async def _prepare_image(experiment: Experiment, say: Say) -> None:
             await anyio.to_thread.run_sync(build_image, image, say)
             digest = await backend.image_digest(image)
         say(f"workspace {name}: image {image} ({digest[:12]})")
+        await _judging_image_here(backend, experiment.referee.image)
         return
     raise UsageError(
         "no workspace backend can be used:\n  " + "\n  ".join(reasons) + "\nInstall and start Docker, or install "
         "bubblewrap (Debian: apt-get install bubblewrap), then try again."
     )
+
+
+async def _judging_image_here(backend: WorkspaceBackend, image: str) -> None:
+    if image:
+        try:
+            await backend.image_digest(image)
+        except ImageError:
+            _check_plain(image)
+            raise
 
 
 def _check_plain(image: str) -> None:

@@ -9,19 +9,22 @@ from typing import Any
 
 import anyio
 
-from cells.cell import judge
 from cells.freeze import reopen_for_judging
 from cells.house import House
 from cells.plan import read_run
+from cells.verdicts import judge
 from harness.canonical import plain
 from harness.clock import Clock
 from harness.errors import Blamed
 from harness.outcome import CellOutcome
 from harness.record import Record
 from harness.tree import Exhibit
-from harness.values import Verdict
+from harness.values import TierReading, Verdict
 
 __all__ = ["Rescored", "rescore", "summary"]
+
+_NAMED = 5
+"""How many tests whose readings differ are named."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,7 +91,8 @@ async def _judge_again(house: House, outcome: CellOutcome) -> Rescored:
     assert outcome.exhibit is not None
     exhibit = Exhibit(tree=await anyio.to_thread.run_sync(house.store.get_tree, outcome.exhibit))
     try:
-        now: Verdict | None = await judge(house, outcome.cell, exhibit)
+        task = house.parts.tasks[f"{outcome.cell.benchmark}/{outcome.cell.task}"]
+        now: Verdict | None = await judge(house, task, exhibit)
         why = "" if now is not None and now.same_as(before) else _difference(before, now)
     except Blamed as error:
         now, why = None, f"not judged: {error.cause}: {error}"
@@ -103,17 +107,29 @@ async def _judge_again(house: House, outcome: CellOutcome) -> Rescored:
 
 
 def _difference(before: Verdict, now: Verdict | None) -> str:
+    """Everything that two verdicts do not agree on."""
     assert now is not None
-    parts = [
-        f"{name} {was!r} -> {is_now!r}"
-        for name, was, is_now in (
-            ("reading", before.reading, now.reading),
-            ("standing", before.standing, now.standing),
-            ("code", before.evidence.code[:12], now.evidence.code[:12]),
-            ("suite", before.evidence.suite[:12], now.evidence.suite[:12]),
-        )
-        if was != is_now
+    pairs: list[tuple[str, object, object]] = [
+        ("reading", before.reading, now.reading),
+        ("standing", before.standing, now.standing),
+        ("would-be reading", before.would_be, now.would_be),
+        ("code", before.evidence.code[:12], now.evidence.code[:12]),
+        ("suite", before.evidence.suite[:12], now.evidence.suite[:12]),
+        ("tiers", [_tier(tier) for tier in before.tiers], [_tier(tier) for tier in now.tiers]),
     ]
-    if before.tiers != now.tiers:
-        parts.append(f"tiers {[tier.reading for tier in before.tiers]} -> {[tier.reading for tier in now.tiers]}")
-    return "; ".join(parts)
+    parts = [f"{name} {was!r} -> {is_now!r}" for name, was, is_now in pairs if was != is_now]
+    return "; ".join([*parts, *_tests(before, now)])
+
+
+def _tier(tier: TierReading) -> str:
+    counts = "" if tier.passed is None else f" {tier.passed}/{tier.total}"
+    return f"{tier.tier} {tier.reading}{counts}"
+
+
+def _tests(before: Verdict, now: Verdict) -> list[str]:
+    """The tests whose readings differ, the first few by name."""
+    was = {test.id: test.reading for test in before.tests}
+    is_now = {test.id: test.reading for test in now.tests}
+    names = [name for name in {**was, **is_now} if was.get(name) != is_now.get(name)]
+    said = [f"test {name} {was.get(name)!r} -> {is_now.get(name)!r}" for name in names[:_NAMED]]
+    return [*said, *([f"and {len(names) - _NAMED} tests more"] if len(names) > _NAMED else [])]

@@ -259,6 +259,8 @@ class RefereeEntry(_Table):
     """A registered referee: `evalplus`, `pytest`, `null`, or a plugin's."""
     options: dict[str, Any] = {}
     """The referee's own options."""
+    image: str = ""
+    """The image of the referee's rooms; empty takes the seat's. A task's card may name another."""
     limits: RefereeLimitsEntry = RefereeLimitsEntry()
     """What a workspace of the referee's may use."""
 

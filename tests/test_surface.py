@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -229,7 +230,7 @@ def test_every_field_of_an_outcome_is_documented():
     text = section(page("record.md"), "`cell.ended`")
     names = {*CellOutcome.__dataclass_fields__, *Spend.__dataclass_fields__, *values.Usage.__dataclass_fields__}
     names |= {*values.Verdict.__dataclass_fields__, *values.Evidence.__dataclass_fields__}
-    names |= set(values.TierReading.__dataclass_fields__)
+    names |= {*values.TierReading.__dataclass_fields__, *(item.name for item in fields(values.TestReading))}
     assert not_named(names, text) == set()
 
 
@@ -256,7 +257,8 @@ def written_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, s
 def test_every_field_of_an_entry_is_documented(tmp_path, monkeypatch):
     """What a real run writes into the body of an entry stands in the section of its kind."""
     bodies = written_bodies(tmp_path, monkeypatch)
-    assert set(bodies) == appended_kinds(ROOT) - {"fence.probed", "leaks.searched"}  # fakes have no fence and no image
+    # Fakes have no fence and no image.
+    assert set(bodies) == appended_kinds(ROOT) - {"fence.probed", "judging.probed", "leaks.searched"}
     bodies["leaks.searched"] = {"image", "files", "leaks", "not_looked_into", "too_short_to_find", "where", "what"}
     bodies["fence.probed"] = {"receipt", "receipt_digest", "rows", *Receipt.__dataclass_fields__}
     for kind, names in bodies.items():
