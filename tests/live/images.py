@@ -15,6 +15,9 @@ __all__ = ["PROVERS", "prover_image", "seat_image"]
 PROVERS = "proctor-provers"
 """The name of the image that has the proof kernels and program verifiers."""
 
+ROCQ_PACKAGES = ("coq", "libcoq-core-ocaml", "libfindlib-ocaml", "libzarith-ocaml", "ocaml-base")
+"""Debian's `coq`, and what gives the virtual packages that it depends on: debootstrap does not find those by itself."""
+
 
 def seat_image() -> str:
     """The name of the default image, built first where this machine's store does not have it (about a minute)."""
@@ -27,7 +30,7 @@ def prover_image() -> str:
     """The name of the image with Rocq (`coq`) and Dafny, built first where this machine's store does not have it."""
     with _alone(PROVERS):
         if ImageStore().find(PROVERS) is None:
-            build_from_debian(PROVERS, packages=(*DEFAULT_PACKAGES, "coq", "dafny"))
+            build_from_debian(PROVERS, packages=(*DEFAULT_PACKAGES, *ROCQ_PACKAGES, "dafny"))
     return PROVERS
 
 
