@@ -1,0 +1,70 @@
+"""
+The hostile battery of each referee, in real rooms on each backend: no candidate passes, each lands in its one class, and
+after each the same judge goes on to accept an honest one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import plugins
+from harness.tasks.evalplus import load_evalplus
+from harness.tasks.task import Task
+from harness.values import Verdict
+from harness.walls import Caps, Walls
+from referees.evalplus import EvalPlusReferee
+from tests.live.hostile import Candidate, faults
+from tests.live.hostile.evalplus_candidates import CANDIDATES, CONTROLS, TASKS
+
+pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """One loop is enough here: the fast tests run the same referees on both."""
+    return "asyncio"
+
+
+@pytest.fixture(params=["docker", "bubblewrap"])
+def rooms(request: pytest.FixtureRequest) -> Callable[[], Any]:
+    """Opens sealed rooms of either backend."""
+    backend = plugins.load("workspaces", request.param)()
+    return partial(backend.open, Walls(image="proctor-seat", caps=Caps(memory_bytes=3 << 30)), run="test-hostile")
+
+
+@pytest.fixture
+def evalplus_tasks(tmp_path: Path) -> dict[str, Task]:
+    """The tasks of the EvalPlus candidates, by id."""
+    path = tmp_path / "hostile.jsonl"
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in TASKS.values()))
+    return dict(zip(TASKS, load_evalplus(path), strict=True))
+
+
+def of_evalplus(tasks: Mapping[str, Task], candidates: Mapping[str, tuple[str, str, str]]) -> dict[str, Candidate]:
+    """The candidates as the harness takes them."""
+    return {
+        name: Candidate(task=tasks[task], files={"solution.py": code}, reading=reading)
+        for name, (task, code, reading) in candidates.items()
+    }
+
+
+async def test_evalplus(rooms: Callable[[], Any], evalplus_tasks: dict[str, Task]) -> None:
+    """No program of the battery passes `evalplus`; odd and honest ones do; the zygote judges rightly after each."""
+    referee = EvalPlusReferee({"memory_bytes": 256 << 20})
+    candidates = of_evalplus(evalplus_tasks, {**CANDIDATES, **CONTROLS})
+    canary = of_evalplus(evalplus_tasks, CONTROLS)["the right answer"]
+    work = [(one.exhibit, one.task.sealed) for candidate in candidates.values() for one in (candidate, canary)]
+    verdicts = iter(await referee.judge_many(work, rooms))
+
+    async def judge(candidate: Candidate) -> Verdict:
+        del candidate  # they come in the order in which they were given
+        return next(verdicts)
+
+    assert await faults(judge, candidates, canary, within_s=90) == []
+    assert "PASS" not in {reading for _, _, reading in CANDIDATES.values()}
