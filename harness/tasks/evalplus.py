@@ -7,22 +7,23 @@ The seat gets the prompt; everything else (reference, inputs, contract, toleranc
 from __future__ import annotations
 
 import difflib
-import gzip
 import json
 import math
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness import environment
+from harness.canonical import digest_bytes
 from harness.errors import TaskError
 from harness.seeds import draw_order
+from harness.tasks.evalplus_file import locate, numbered_lines, text_of
 from harness.tasks.evalplus_inputs import convert_inputs
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Tree
 
-__all__ = ["SUITE_FILE", "load_evalplus"]
+__all__ = ["SUITE_FILE", "EvalPlusFile", "load_evalplus", "open_evalplus"]
 
 SUITE_FILE = "evalplus.json"
 """Where the sealed half keeps the record, below `tests/`."""
@@ -31,7 +32,8 @@ _TEXT_KEYS = ("task_id", "prompt", "entry_point", "canonical_solution", "contrac
 _LIST_KEYS = ("base_input", "plus_input")
 _REQUIRED = (*_TEXT_KEYS, *_LIST_KEYS, "atol")
 _OPTIONAL = ("assertion", "test")
-_BENCHMARKS = ("humaneval", "mbpp")
+_STARTS = re.compile(r'\s*\{\s*"task_id"\s*:\s*"([^"\\]+)"')
+"""How the lines of EvalPlus's own files begin: their task can be told without parsing the rest."""
 
 
 def load_evalplus(
@@ -51,7 +53,7 @@ def load_evalplus(
 
     Raises `TaskError` for a file that is missing or not in the schema, an unknown or doubled id, or a bad draw.
     """
-    name, path = _locate(source)
+    name, path = locate(source)
     records = _read(path)
     chosen = list(records.values()) if ids is None else [records[_resolve(wanted, records)] for wanted in ids]
     if ids is not None and len({record["task_id"] for record in chosen}) != len(chosen):
@@ -65,75 +67,69 @@ def load_evalplus(
     return [_task(record, benchmark or name) for record in chosen]
 
 
-def _locate(source: str | Path) -> tuple[str, Path]:
-    """The benchmark's name and its file."""
-    if str(source) not in _BENCHMARKS:
-        path = Path(source)
-        stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
-        if not path.is_file() or stem == path.name:
-            raise TaskError(
-                f"{str(source)!r} is no task source: expected {' or '.join(map(repr, _BENCHMARKS))}, or the path of "
-                "an existing .jsonl or .jsonl.gz file"
-            )
-        return stem, path
-    name = str(source)
-    override = environment.evalplus_override(name)
-    if override is not None:
-        if not override.is_file():
-            raise TaskError(f"{name.upper()}_OVERRIDE_PATH names {str(override)!r}, which is not a file")
-        return name, override
-    return name, _downloaded(name)
-
-
-def _downloaded(name: str) -> Path:
-    """The file that the `evalplus` package keeps, downloaded by it if need be."""
-    variable = f"{name.upper()}_OVERRIDE_PATH"
-    try:
-        if name == "humaneval":
-            from evalplus.data.humaneval import _ready_human_eval_plus_path as ready
-        else:
-            from evalplus.data.mbpp import _ready_mbpp_plus_path as ready
-    except ImportError as error:
-        raise TaskError(
-            f"no file for benchmark {name!r}: set {variable} to a .jsonl or .jsonl.gz file of it, or "
-            "`pip install 'proctor[evalplus]'` to let EvalPlus download it"
-        ) from error
-    try:
-        return Path(ready())
-    except Exception as error:  # a download by another project's code: whatever goes wrong, the next step is the same
-        raise TaskError(
-            f"EvalPlus could not provide {name!r} ({type(error).__name__}: {error}): set {variable} to a file of it"
-        ) from error
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise TaskError(f"{path} can't be read: {error}") from error
-    # Not splitlines(): a JSON string may hold U+2028 and its like unescaped.
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield number, line
-
-
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     records: dict[str, dict[str, Any]] = {}
-    for number, line in _lines(path):
+    for number, line in numbered_lines(text_of(path)):
         where = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise TaskError(f"{where} is not JSON: {error}") from error
-        _check(record, where)
-        task_id = record["task_id"]
-        if task_id in records:
-            raise TaskError(f"{where}: task_id {task_id!r} is there twice")
-        records[task_id] = record
+        record = _record(line, where)
+        if record["task_id"] in records:
+            raise TaskError(f"{where}: task_id {record['task_id']!r} is there twice")
+        records[record["task_id"]] = record
     if not records:
         raise TaskError(f"{path} holds no task")
     return records
+
+
+def _record(line: str, where: str) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads(line)
+    except ValueError as error:
+        raise TaskError(f"{where} is not JSON: {error}") from error
+    _check(record, where)
+    return record
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalPlusFile:
+    """A file of tasks of which each is parsed when it is asked for. `sha256` is that of its unpacked text."""
+
+    benchmark: str
+    path: Path
+    sha256: str
+    lines: Mapping[str, tuple[int, str]] = field(repr=False)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The tasks in the order of the file."""
+        return tuple(self.lines)
+
+    def task(self, task_id: str) -> Task:
+        """One task. Raises `TaskError` when the file has none of that name, or its record is not in the schema."""
+        number, line = self.lines[_resolve(task_id, self.lines)]
+        record = _record(line, f"{self.path}, line {number}")
+        if record["task_id"] not in self.lines or self.lines[record["task_id"]][0] != number:
+            raise TaskError(f"{self.path}, line {number}: it has two task_ids, {record['task_id']!r} and another")
+        return _task(record, self.benchmark)
+
+
+def open_evalplus(source: str | Path, *, benchmark: str | None = None) -> EvalPlusFile:
+    """
+    The file that `source` names, as `load_evalplus` takes it: only what is asked for will be parsed.
+
+    Raises `TaskError` for a file that is missing or unreadable, and for an id that is there twice.
+    """
+    name, path = locate(source)
+    text = text_of(path)
+    lines: dict[str, tuple[int, str]] = {}
+    for number, line in numbered_lines(text):
+        start = _STARTS.match(line)
+        task_id = start[1] if start else _record(line, f"{path}, line {number}")["task_id"]
+        if task_id in lines:
+            raise TaskError(f"{path}, line {number}: task_id {task_id!r} is there twice")
+        lines[task_id] = (number, line)
+    if not lines:
+        raise TaskError(f"{path} holds no task")
+    return EvalPlusFile(benchmark=benchmark or name, path=path, sha256=digest_bytes(text.encode()), lines=lines)
 
 
 def _check(record: Any, where: str) -> None:

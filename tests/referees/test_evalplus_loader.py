@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from harness.canonical import digest_bytes
 from harness.errors import TaskError
-from harness.tasks.evalplus import load_evalplus
+from harness.tasks.evalplus import load_evalplus, open_evalplus
 from harness.tasks.evalplus_inputs import convert_inputs
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "tasks.jsonl"
@@ -208,3 +209,45 @@ def test_the_quickstart_tasks_are_in_the_schema_and_their_examples_hold() -> Non
             runner.run(examples)
         assert runner.summarize(verbose=False).attempted >= 1
         assert runner.failures == 0, task.key
+
+
+def test_a_file_gives_one_task_without_parsing_the_others(tmp_path: Path) -> None:
+    """Opened, it knows its ids and digest; a broken record elsewhere is in nobody's way until it is asked for."""
+    path = written(tmp_path, record(), record(task_id="Own/1"), record(task_id="Own/2", atol="much"))
+    file = open_evalplus(path)
+    assert (file.benchmark, file.ids) == ("own", ("Own/0", "Own/1", "Own/2"))
+    assert file.sha256 == digest_bytes(path.read_bytes())
+    assert (
+        file.task("Own/1")
+        == load_evalplus(written(tmp_path, record(task_id="Own/1"), name="one.jsonl"), benchmark="own")[0]
+    )
+    with pytest.raises(TaskError, match=r"line 3, task 'Own/2': atol is 'much'"):
+        file.task("Own/2")
+    with pytest.raises(TaskError, match="unknown task id 'Own/9'"):
+        file.task("Own/9")
+
+
+def test_a_packed_file_has_the_digest_of_its_text(tmp_path: Path) -> None:
+    """Packing changes no figure that names the data."""
+    plain, packed = written(tmp_path, record()), written(tmp_path, record(), name="own.jsonl.gz")
+    assert open_evalplus(plain).sha256 == open_evalplus(packed).sha256
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"task_id": "Own/0"}\n{"task_id": "Own/0"}\n', "line 2: task_id 'Own/0' is there twice"),
+        ("\n\n", "holds no task"),
+        ('{"prompt": "x"}\n', "missing task_id"),
+        (
+            '{"task_id": "Own/0", "task_id": "Own/1", "prompt": "", "entry_point": "f", "canonical_solution": "", "contract": "", "base_input": [[1]], "plus_input": [], "atol": 0}',
+            "two task_ids",
+        ),
+    ],
+)
+def test_a_file_that_can_not_be_told_apart_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    """Ids twice, no task, a line without an id, a record with two."""
+    path = tmp_path / "own.jsonl"
+    path.write_text(text)
+    with pytest.raises(TaskError, match=said):
+        open_evalplus(path).task("Own/0")
