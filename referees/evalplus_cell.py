@@ -14,14 +14,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import ByteStream
 
 from harness.clock import fresh_token
 from harness.errors import RefereeError
-from harness.ports import RoomOpener, Workspace
 
 __all__ = [
     "PROTOCOL",
@@ -30,14 +29,10 @@ __all__ = [
     "Job",
     "Listener",
     "Message",
-    "beside",
-    "in_cell",
     "prepare",
     "sing",
     "zygote_argv",
 ]
-
-T = TypeVar("T")
 
 PROTOCOL = 1
 SILENCE_S = 60.0
@@ -131,15 +126,13 @@ def zygote_argv() -> tuple[str, ...]:
 
 
 class Cell:
-    """A living zygote in `room`. `python` is its version; `fresh` is True until a candidate has run in it."""
+    """A living zygote at the other end of `stream`. `python` is its version."""
 
-    def __init__(self, room: Workspace, stream: ByteStream) -> None:
-        self.room = room
+    def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
         self._buffer = bytearray()
         self._busy = False
         self.python = ""
-        self.fresh = True
 
     @property
     def usable(self) -> bool:
@@ -258,50 +251,18 @@ async def sing(cell: Cell) -> None:
         raise CellLost(f"the cell judged a known program wrongly: {heard!r:.200}, {ending}")
 
 
-async def prepare(cell: Cell) -> RefereeError | None:
+async def prepare(cell: Cell, python: str) -> RefereeError | None:
     """Hear the greeting and judge a known program; what is wrong with the cell, or None."""
     try:
         await cell.greet()
+        if not f"{cell.python}.".startswith(f"{python}."):
+            return RefereeError(
+                f"the room has Python {cell.python}, and the suite is pinned to {python}: judge in an image that has "
+                f"{python}, or set the referee's option `python` (which makes it another suite)"
+            )
         await sing(cell)
     except CellLost as error:
         return RefereeError(f"no zygote in the room: {error}")
     except RefereeError as error:
         return error
     return None
-
-
-async def in_cell(rooms: RoomOpener, work: Callable[[Cell], Awaitable[T]]) -> T:
-    """
-    Do `work` with a zygote in a fresh room, shown beforehand to judge a known program rightly.
-
-    Raises `RefereeError` when the room can't be made into a cell or `work` raises it, and whatever the room raises.
-    Ours leave only when the room has closed, so that no task group of a backend wraps them.
-    """
-    async with rooms() as room:
-        done = await _in_zygote(room, work)
-    return _given(done)
-
-
-async def beside(cell: Cell, work: Callable[[Cell], Awaitable[T]]) -> T:
-    """Do `work` with another zygote in the cell's room, which is gone before this returns. Raises `RefereeError`."""
-    return _given(await _in_zygote(cell.room, work))
-
-
-async def _in_zygote(room: Workspace, work: Callable[[Cell], Awaitable[T]]) -> list[T] | RefereeError:
-    async with room.stream(zygote_argv()) as stream:
-        cell = Cell(room, stream)
-        failed = await prepare(cell)
-        if failed is not None:
-            return failed
-        try:
-            return [await work(cell)]
-        except CellLost as error:
-            return RefereeError(f"the zygote was lost: {error}")
-        except RefereeError as error:
-            return error
-
-
-def _given(done: list[T] | RefereeError) -> T:
-    if isinstance(done, RefereeError):
-        raise done
-    return done[0]

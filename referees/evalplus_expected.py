@@ -1,8 +1,8 @@
 """
 What the reference returned: computed in a sealed room, held by the judge, and never sent anywhere.
 
-A room computes expected values only before any candidate has run in it. They are kept in memory up to a bound, and,
-when small, in a file per suite and version of Python, so that a run does not begin by running references.
+References run in a room of their own, which no candidate ever enters. Their values are kept in memory up to a bound,
+and, when small, in a file per suite, which pins the version of Python: no run begins by running references.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ from __future__ import annotations
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
+import anyio
 import anyio.to_thread
 
 from harness import environment
 from harness.canonical import digest_bytes, digest_json
 from harness.clock import fresh_token
-from harness.errors import RefereeError
-from referees.evalplus_cell import PROTOCOL, Cell, Job, Message, beside
+from harness.errors import RefereeError, WorkspaceError
+from referees.evalplus_cell import PROTOCOL, Cell, CellLost, Job, Message
+from referees.evalplus_kept import Kept
 from referees.evalplus_suite import TIERS, Suite, Tier
 from referees.evalplus_values import parse
 
@@ -59,53 +62,54 @@ class ExpectedStore:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[int, Expected]] = OrderedDict()
+        self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
-    async def get(self, cell: Cell, suites: Sequence[Suite]) -> list[Expected]:
+    async def get(self, suite: Suite, references: Kept) -> Expected:
         """
-        The expected values of `suites`. References run beside `cell`, in a zygote of their own that is gone before a
-        candidate starts: the memory that a candidate's process inherits must never have held one's source.
+        The expected values of `suite`; whoever asks at the same time waits for the same run. `references` is a cell in
+        which no candidate ever runs: the memory that a candidate's process inherits must never have held a reference.
 
-        Raises `RefereeError` when a reference does not give them, or a candidate has already run in the room.
+        Raises `RefereeError` or `WorkspaceError` when, twice, the reference did not give them.
         """
-        found = [self._kept.get(_key(cell, suite)) for suite in suites]
-        expected = [None if kept is None else kept[1] for kept in found]
-        for index, suite in enumerate(suites):
-            if expected[index] is None:
-                expected[index] = await anyio.to_thread.run_sync(_read, _path(cell, suite), suite)
-        missing = [suite for suite, values in zip(suites, expected, strict=True) if values is None]
-        if missing and not cell.fresh:
-            raise RefereeError(f"{missing[0].task_id}: expected values must come from a room that no candidate ran in")
-        made = iter(await beside(cell, lambda own: _run_references(own, missing)) if missing else [])
-        whole = [next(made) if values is None else values for values in expected]
-        for suite, values in zip(suites, whole, strict=True):
-            self._keep(_key(cell, suite), values)
-        return whole
+        key = _key(suite)
+        lock = self._locks.setdefault(key, anyio.Lock())
+        async with lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][1]
+            path = environment.state_home() / "suites" / f"{key}.expected"
+            expected = await anyio.to_thread.run_sync(_read, path, suite)
+            if expected is None:
+                expected = await _from_reference(suite, references)
+                await anyio.to_thread.run_sync(_write, path, expected)
+            self._keep(key, expected)
+            return expected
 
     def _keep(self, key: str, expected: Expected) -> None:
         size = sum(len(answer.data) + 100 for answers in expected.values() for answer in answers)
         if size > _KEPT_BYTES:
             return
         self._kept[key] = (size, expected)
-        self._kept.move_to_end(key)
         while sum(kept for kept, _ in self._kept.values()) > _KEPT_BYTES:
             self._kept.popitem(last=False)
 
 
-def _key(cell: Cell, suite: Suite) -> str:
-    return digest_json({"suite": suite.digest, "python": cell.python, "protocol": PROTOCOL, "format": _FORMAT})
+def _key(suite: Suite) -> str:
+    return digest_json({"suite": suite.digest, "protocol": PROTOCOL, "format": _FORMAT})
 
 
-def _path(cell: Cell, suite: Suite) -> Path:
-    return environment.state_home() / "suites" / f"{_key(cell, suite)}.expected"
+async def _from_reference(suite: Suite, references: Kept) -> Expected:
+    try:
+        return await references.do(lambda cell: _run_reference(cell, suite))
+    except (CellLost, RefereeError, WorkspaceError):
+        try:
+            return await references.do(lambda cell: _run_reference(cell, suite))
+        except CellLost as error:
+            raise RefereeError(f"{suite.task_id}: the zygote was lost while the reference ran: {error}") from error
 
 
-async def _run_references(cell: Cell, suites: Sequence[Suite]) -> list[Expected]:
-    made: list[Expected] = []
-    for suite in suites:
-        expected: Expected = {tier: await _answers(cell, suite, tier) for tier in TIERS}
-        await anyio.to_thread.run_sync(_write, _path(cell, suite), expected)
-        made.append(expected)
-    return made
+async def _run_reference(cell: Cell, suite: Suite) -> Expected:
+    return {tier: await _answers(cell, suite, tier) for tier in TIERS}
 
 
 async def _answers(cell: Cell, suite: Suite, tier: Tier) -> tuple[Answer, ...]:

@@ -36,8 +36,10 @@ class EvalPlusOptions(BaseModel):
     file: str = "solution.py"
     """The candidate's file, by its path in the exhibit."""
 
-    python: str | None = None
-    """The version of Python that the room must have, as a prefix ("3.11"); None takes what the room has."""
+    python: str = Field(default="3.11", pattern=r"^3\.[0-9]{1,3}$")
+    """
+    The version of Python that the room must have. Some expected values depend on it: sums of floats since 3.12.
+    """
 
     @field_validator("hidden_cap")
     @classmethod

@@ -7,19 +7,32 @@ stands if it comes again; otherwise a third run decides, whatever it says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
 
 from harness.errors import RefereeError
-from referees.evalplus_cell import Cell, Job, Message
+from harness.values import Standing
+from referees.evalplus_cell import Cell, CellLost, Job, Message
 from referees.evalplus_compare import accepts
 from referees.evalplus_expected import Answer, Expected
 from referees.evalplus_suite import Suite, Tier
 from referees.evalplus_values import nodes_in, parse
 
-__all__ = ["TierRun", "judge_tier"]
+__all__ = ["CLASSES", "TierRun", "crashed", "judge_tier"]
+
+CLASSES: Mapping[str, Standing] = {
+    "PASS": "accepted",
+    "FAIL": "rejected",
+    "NO_BUILD": "rejected",
+    "INTERFACE_MISS": "rejected",
+    "TIMEOUT": "rejected",
+    "MEMORY": "rejected",
+    "CRASH": "rejected",
+    "UNSCORABLE": "unscorable",
+}
+"""What a tier, and with it a candidate, may come to."""
 
 _BUDGET_S = 60.0
 _AGAIN = frozenset({"TIMEOUT", "MEMORY", "CRASH"})
@@ -140,6 +153,12 @@ def _class_of(message: Message) -> tuple[str, str]:
             return "FAIL", "another value was expected"
 
 
+def crashed(suite: Suite, lost: CellLost) -> TierRun:
+    """The public tier of a candidate that cost us two zygotes."""
+    why = f"twice the zygote was lost while it ran, right after it had judged a known program: {lost}"
+    return TierRun(reading="CRASH", passed=0, total=len(suite.calls["public"]), violated=(), why=why)
+
+
 async def judge_tier(cell: Cell, suite: Suite, tier: Tier, expected: Expected, code: bytes, *, full: bool) -> TierRun:
     """
     Run `code` on a tier: to its end when `full`, else to the first violation.
@@ -156,7 +175,6 @@ async def judge_tier(cell: Cell, suite: Suite, tier: Tier, expected: Expected, c
 
 
 async def _run(cell: Cell, suite: Suite, tier: Tier, expected: Expected, code: bytes, *, full: bool) -> TierRun:
-    cell.fresh = False
     watcher = _Watcher(suite, tier, expected[tier], full=full)
     options, blobs = suite.options, suite.blobs(tier)
     limits = [max(options.min_time_s, options.time_factor * answer.cpu_s) for answer in expected[tier]]
