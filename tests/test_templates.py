@@ -93,7 +93,7 @@ def test_every_key_behind_a_hash_is_known_and_has_a_valid_value():
     assert set(OneShotSeat(**experiment.seat.options).options()) >= set(experiment.seat.options)
     assert FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump()) == FencePolicy()
     assert set(experiment.fence) == {key for key in FencePolicy().to_json() if key != "limits"}
-    assert set(experiment.referee.options) == set(EvalPlusOptions.model_fields) - {"python"}
+    assert set(experiment.referee.options) == set(EvalPlusOptions.model_fields)
     assert EvalPlusOptions(**experiment.referee.options) == EvalPlusOptions()
 
 
