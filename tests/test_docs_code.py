@@ -20,6 +20,8 @@ from cells.cli import app
 from cells.run import run
 from harness.experiment import Experiment, load_experiment
 from harness.plugins import KINDS
+from harness.tasks.card import CardTable, ProctorTable
+from harness.tasks.folder import HARBOR_KEYS
 from tests.cells.houses import Quiet, fake_backend, fakes, frozen_run
 from tests.pages import ROOT, blocks, pages
 
@@ -168,7 +170,7 @@ def kind_of(data: dict[str, Any]) -> str:
     """What a block of TOML is a part of."""
     if set(data) <= set(Experiment.model_fields):
         return "experiment"
-    if "proctor" in data and "schema_version" in data:
+    if "proctor" in data and set(data) <= HARBOR_KEYS | {"proctor"}:
         return "card"
     if set(data) <= {"project", "build-system"}:
         return "distribution"
@@ -187,8 +189,11 @@ def test_toml_on_a_page_is_valid(text):
         case "distribution":
             groups = data["project"].get("entry-points", {})
             assert set(groups) <= {f"proctor.{kind}" for kind in KINDS}
-        case "card" | "mutant":
-            assert data.get("proctor", data.get("edit"))
+        case "card":
+            model = CardTable if "card" in data["proctor"] else ProctorTable
+            model.model_validate(data["proctor"])
+        case "mutant":
+            assert data["edit"]
         case unknown:
             pytest.fail(f"neither an experiment file nor a card, mutant or distribution: {unknown}: {sorted(data)}")
 
@@ -226,7 +231,8 @@ def command_faults(line: str) -> list[str]:
 @pytest.mark.parametrize("page", [page for page, text in pages().items() if blocks(text, "sh")])
 def test_commands_on_a_page_exist(page):
     """Every `proctor` in a block of shell is a command with options that it has."""
-    lines = [line for block in blocks(pages()[page], "sh") for line in block.text.splitlines()]
+    shell = [block.text.replace("\\\n", " ") for block in blocks(pages()[page], "sh")]  # a line may go on in the next
+    lines = [line for text in shell for line in text.splitlines()]
     assert [fault for line in lines for fault in command_faults(line)] == []
 
 
