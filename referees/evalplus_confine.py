@@ -30,7 +30,12 @@ MACHINES: dict[str, Any] = {
             *(101, 310, 311, 440, 448, 312, 256, 279, 141, 203, 144, 142, 314, 251, 157, 317, 135),
             # sockets, shared memory and queues, name spaces and mounts, kernel interfaces
             *(41, 29, 68, 64, 240, 272, 308, 165, 166, 155, 161, 303, 304, 298, 321, 425, 426, 427, 323, 250, 248, 249),
+            # names that would outlive it: mkdir, rmdir, creat, (un)link, symlink, rename, mknod, openat2, truncate
+            *(83, 258, 84, 85, 86, 265, 87, 263, 88, 266, 82, 264, 316, 133, 259, 437, 76),
+            # what a name says beside itself: modes, owners, times, attributes
+            *(90, 91, 268, 452, 92, 93, 94, 260, 132, 235, 261, 280, 188, 189, 190, 197, 198, 199),
         ),
+        "opens": ((2, 1), (257, 2)),
         "clone": 56, "clone3": 435, "fcntl": 72, "ioctl": 16, "prlimit": 302,
     },
     "aarch64": {
@@ -39,10 +44,15 @@ MACHINES: dict[str, Any] = {
             *(221, 281, 129, 130, 131, 138, 240, 434, 424, 438, 157, 154),
             *(117, 270, 271, 440, 448, 272, 238, 239, 140, 122, 119, 118, 274, 30, 167, 277, 92),
             *(198, 194, 186, 190, 180, 97, 268, 40, 39, 41, 51, 264, 265, 241, 280, 425, 426, 427, 282, 219, 217, 218),
+            *(34, 35, 37, 36, 38, 276, 33, 437, 45),
+            *(52, 53, 452, 54, 55, 88, 5, 6, 7, 14, 15, 16),
         ),
+        "opens": ((56, 2),),
         "clone": 220, "clone3": 435, "fcntl": 25, "ioctl": 29, "prlimit": 261,
     },
 }  # fmt: skip
+# O_CREAT and O_TMPFILE. A room is warm: a name that one candidate left would be a message to a later one.
+MAKES_A_FILE = 0x00000040 | 0x00400000
 # Each would let a child send its parent a signal by way of a descriptor's owner.
 OWNER_CONTROLS = (8, 10, 15)
 OWNER_IOCTLS = (0x8901, 0x8902)
@@ -69,6 +79,9 @@ def filter_program(machine: dict[str, Any]) -> bytes:
     rules += [deny, _op(RETURN, ALLOW)]
     rules += [_op(EQUAL, machine["prlimit"], 0, 4), _op(LOAD, _argument(0)), _op(EQUAL, 0, 1, 0)]
     rules += [deny, _op(RETURN, ALLOW)]
+    for number, flags in machine["opens"]:
+        rules += [_op(EQUAL, number, 0, 4), _op(LOAD, _argument(flags)), _op(ANY_BIT, MAKES_A_FILE, 0, 1)]
+        rules += [deny, _op(RETURN, ALLOW)]
     for call, values in (("fcntl", OWNER_CONTROLS), ("ioctl", OWNER_IOCTLS)):
         rules += [_op(EQUAL, machine[call], 0, 2 + 2 * len(values)), _op(LOAD, _argument(1))]
         for value in values:

@@ -310,17 +310,18 @@ async def test_sealed_material_that_is_no_suite_is_ours(tmp_path: Path) -> None:
 
 
 class KillingRooms(LocalRooms):
-    """Rooms in which the zygote is killed, `kills` times, as soon as a candidate has put down `mark`."""
+    """Rooms in which the zygote is killed, `kills` times, as soon as a candidate has emptied `mark`."""
 
     def __init__(self, mark: Path, kills: int) -> None:
         super().__init__()
         self.mark, self.kills = mark, kills
+        mark.write_text("x")
 
     @property
     def slow(self) -> str:
-        """A right candidate that waits until its mark is taken away."""
-        wait = f"while os.path.exists({str(self.mark)!r}):\n    time.sleep(0.01)\n"
-        put = f"os.close(os.open({str(self.mark)!r}, os.O_CREAT | os.O_WRONLY))\n"
+        """A right candidate that empties the mark, and waits until it is filled again. It may make no file of its own."""
+        wait = f"while not os.path.getsize({str(self.mark)!r}):\n    time.sleep(0.01)\n"
+        put = f"os.close(os.open({str(self.mark)!r}, os.O_WRONLY | os.O_TRUNC))\n"
         return f"import os, time\n{put}{wait}def f(x):\n    return x + 1\n"
 
     @asynccontextmanager
@@ -333,12 +334,12 @@ class KillingRooms(LocalRooms):
 
     async def _watch(self, room: LocalRoom) -> None:
         while True:
-            while not self.mark.exists():  # noqa: ASYNC110 - another process makes it
+            while self.mark.stat().st_size:  # noqa: ASYNC110 - another process empties it
                 await anyio.sleep(0.01)
             if self.kills:
                 self.kills -= 1
                 await room.kill()
-            self.mark.unlink()
+            self.mark.write_text("x")
 
 
 PATIENT = {"min_time_s": 5.0}

@@ -100,7 +100,7 @@ def test_what_is_plain(value: Any, read_as: Any, sent: list[tuple[bytes, bytes]]
 
 
 def test_frames_of_a_child() -> None:
-    """Whole frames are taken off, a part is kept, and what is none is refused."""
+    """Whole frames are taken off, a part is kept, and what is none is refused, once what came before it was taken."""
     one = b"V" + struct.pack("<I", 2) + b"ab"
     buffer = bytearray(one + one[:4])
     assert zygote.frames_of(buffer) == [(b"V", b"ab")]
@@ -108,6 +108,7 @@ def test_frames_of_a_child() -> None:
     for bad in (b"?" + struct.pack("<I", 0), b"V" + struct.pack("<I", zygote.MAX_FRAME + 1)):
         with pytest.raises(ValueError, match=r"^$"):
             zygote.frames_of(bytearray(bad))
+        assert zygote.frames_of(bytearray(one + bad)) == [(b"V", b"ab")]
 
 
 def run_filter(program: bytes, arch: int, number: int, *arguments: int) -> int:
@@ -155,5 +156,9 @@ def test_the_filter(name: str) -> None:
     assert run_filter(program, arch, machine["fcntl"], 3, 4) == ALLOW
     for command in (8, 10, 15):
         assert run_filter(program, arch, machine["fcntl"], 3, command) == EPERM
+    for number, flags in machine["opens"]:
+        assert run_filter(program, arch, number, *[0] * flags, 0o1) == ALLOW
+        for making in (0o100, 0o20000000):
+            assert run_filter(program, arch, number, *[0] * flags, making) == EPERM
     assert run_filter(program, arch, machine["ioctl"], 3, 0x5401) == ALLOW
     assert run_filter(program, arch, machine["ioctl"], 3, 0x8901) == EPERM
