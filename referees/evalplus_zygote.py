@@ -183,12 +183,14 @@ def reap(pid: int, memory: int, patience: float) -> bytes:
 
 
 def frames_of(buffer: bytearray) -> list[tuple[bytes, bytes]]:
-    """Take the whole frames off `buffer`; `ValueError` when it holds something that is none."""
+    """Take the whole frames off `buffer`, up to what is none; `ValueError` when it begins with that."""
     frames, start = [], 0
     while len(buffer) - start >= 5:
         kind, (length,) = bytes(buffer[start : start + 1]), struct.unpack_from("<I", buffer, start + 1)
         if kind not in b"BnimPVDOXME" or length > MAX_FRAME:
-            raise ValueError
+            if not frames:
+                raise ValueError
+            break
         if len(buffer) - start - 5 < length:
             break
         frames.append((kind, bytes(buffer[start + 5 : start + 5 + length])))
@@ -206,19 +208,28 @@ class Relay:
         self.buffer, self.total, self.most = bytearray(), 0, len(watch.job["inputs"]) + 2
 
     def take(self, data: bytes) -> bytes | None:
-        """Pass on what `data` completes; why the job is over, or None."""
+        """
+        Pass on what `data` completes; why the job is over, or None. What comes before a breach is passed on first, so
+        that the first event decides however the child's bytes happen to be cut.
+        """
         self.buffer += data
         self.total += len(data)
         try:
-            frames = frames_of(self.buffer)
+            while frames := frames_of(self.buffer):
+                if over := self.passed_on(frames):
+                    return over
         except ValueError:
             return b"crash:broke the protocol"
-        self.most -= len(frames)
-        if self.total > MAX_JOB_OUTPUT or self.most < 0:
-            return b"crash:sent too much"
+        return b"crash:sent too much" if self.total > MAX_JOB_OUTPUT else None
+
+    def passed_on(self, frames: list[tuple[bytes, bytes]]) -> bytes | None:
+        """Pass on as many as an honest child may send; why the job is over, or None."""
+        honest, self.most = frames[: self.most], self.most - len(frames)
         pack = struct.Struct("<Q").pack
-        emit(*(framed(self.nonce, kind, pack(self.watch.answered()) + payload) for kind, payload in frames))
-        return b"done" if any(kind in b"EnimP" for kind, _ in frames) else None
+        emit(*(framed(self.nonce, kind, pack(self.watch.answered()) + payload) for kind, payload in honest))
+        if self.most < 0:
+            return b"crash:sent too much"
+        return b"done" if any(kind in b"EnimP" for kind, _ in honest) else None
 
 
 def supervise(watch: Watch, channel: int, nonce: bytes) -> bytes:
