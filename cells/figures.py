@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["UNDEFINED", "WITHHELD", "figure", "p_text", "printable", "rate_text", "whole_text"]
+__all__ = ["UNDEFINED", "WITHHELD", "duration", "figure", "p_text", "printable", "rate_text", "whole_text"]
 
 UNDEFINED = "undefined"
 """Printed for a figure that does not exist."""
@@ -43,3 +43,12 @@ def p_text(value: float | None, *, withheld: bool = False) -> str:
     if value is None:
         return WITHHELD if withheld else UNDEFINED
     return f"{value:.4g}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as a person says them."""
+    if seconds is None:
+        return "unknown"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from cells.figures import printable
+from cells.figures import duration, printable
 from cells.plan import Progress
 from harness.clock import Clock, SystemClock
 from harness.outcome import CellOutcome, outcome_from_json
@@ -31,7 +31,6 @@ __all__ = [
     "QuietWatcher",
     "Tally",
     "budget_lines",
-    "duration",
     "outcome_line",
     "status_lines",
     "status_table",
@@ -90,15 +89,6 @@ def budget_lines(registration: Registration, now: Tally) -> list[str]:
         if value is not None or bound is not None:
             lines.append(f"{name} {shown}{mark}" + ("" if bound is None else f" of {bound:,}"))
     return lines
-
-
-def duration(seconds: float | None) -> str:
-    """Seconds as a person says them."""
-    if seconds is None:
-        return "unknown"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 class QuietWatcher:

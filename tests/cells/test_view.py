@@ -11,10 +11,11 @@ import anyio
 import pytest
 from rich.console import Console
 
+from cells.figures import duration
 from cells.logs import logging_to
 from cells.plan import Progress
 from cells.run import run
-from cells.view import LiveWatcher, PlainWatcher, duration, status_lines, tally, watching
+from cells.view import LiveWatcher, PlainWatcher, status_lines, tally, watching
 from harness.clock import Clock
 from harness.errors import ModelServerError
 from harness.models.scripted import ScriptedProvider
