@@ -1,0 +1,1 @@
+"""What every referee must hold to, shown live: rules, hostile candidates, and rooms that break."""

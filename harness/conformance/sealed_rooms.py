@@ -1,0 +1,71 @@
+"""What of the sealed material gets into the room in which the exhibit is: told, since looking decides no more."""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+
+from harness.clock import fresh_token
+from harness.conformance.rows import Row
+from harness.conformance.tapped import Tap, tapped
+from harness.conformance.trial import Trial
+from harness.tree import Tree
+
+__all__ = ["sealed_in_rooms"]
+
+_LINE = 20
+_MOST_BYTES = 64 << 20
+
+
+class _Recorder(Tap):
+    """Keeps what went into each room, up to a cap."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.went: dict[int, bytearray] = defaultdict(bytearray)
+
+    def call(self, room: int, data: bytes) -> None:
+        super().call(room, data)
+        kept = self.went[room]
+        kept += data[: max(0, _MOST_BYTES - len(kept))]
+
+
+async def sealed_in_rooms(trial: Trial) -> Row:
+    """
+    Which room got the exhibit, by a word that is in no other file, and which lines of the sealed tests went there too.
+
+    A referee that packs what it sends can't be looked through, and one whose runner needs suite and subject in one
+    room may hold them apart by other means: so this is told, and refuses nobody.
+    """
+    word = f"proctor-conformance-{fresh_token(6)}"
+    recorder = _Recorder()
+    tree = trial.referee.reference(trial.task.sealed).merged(Tree.of({"ABOUT.txt": f"{word}\n"}))
+    await trial.judge(tree, rooms=tapped(trial.rooms, recorder))
+    with_exhibit = {room for room, data in recorder.went.items() if _holds(bytes(data), word.encode())}
+    lines = _lines(trial)
+    told = [
+        f"room {room} of {recorder.rooms} got the exhibit and {found} of {len(lines)} lines of the sealed tests"
+        for room in sorted(with_exhibit)
+        if (found := sum(_holds(bytes(recorder.went[room]), line) for line in lines))
+    ]
+    seen = "; ".join(told) or f"none in the {len(with_exhibit)} of {recorder.rooms} rooms that got the exhibit"
+    if not with_exhibit:
+        seen = f"can't be told: in none of {recorder.rooms} rooms the exhibit could be seen"
+    return Row(rule="sealed material", held=None, seen=seen, expected="none in the room where the exhibit is")
+
+
+def _lines(trial: Trial) -> set[bytes]:
+    """The lines of the sealed tests that say something, and stand in nothing that the seat or the exhibit has."""
+    task = trial.task
+    given = task.open.instruction.encode() + b"".join(task.open.environment[path] for path in task.open.environment)
+    given += b"".join(task.sealed.solution[path] for path in task.sealed.solution)
+    found = {line.strip() for path in task.sealed.tests for line in task.sealed.tests[path].split(b"\n")}
+    return {line for line in found if len(line) >= _LINE and line not in given}
+
+
+def _holds(data: bytes, what: bytes) -> bool:
+    """Whether `what` stands in `data` as it is, as hexadecimal, or in base64 at whatever place."""
+    if what in data or what.hex().encode() in data:
+        return True
+    # Of three bytes base64 makes four characters: the ends, which depend on what stands around, are left off.
+    return any(base64.b64encode(b"\0" * before + what)[4:-4] in data for before in range(3) if len(what) > 8)
