@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from harness.errors import Blamed
 from harness.ports import RoomOpener
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Exhibit, Tree
-from harness.values import Verdict
+from harness.values import Standing, Verdict
 
 __all__ = ["Job", "Judge", "Line", "Shift", "judge_jobs"]
 
@@ -32,6 +32,7 @@ class Judge(Protocol):
     """A referee that has lines."""
 
     options: Any
+    classes: Mapping[str, Standing]
 
     def suite(self, sealed: SealedHalf) -> Any: ...  # noqa: D102 - as a referee's
     def line(self, rooms: RoomOpener) -> AbstractAsyncContextManager[Line]: ...  # noqa: D102 - as a referee's
@@ -45,7 +46,7 @@ class Job:
     source: bytes
 
 
-Told = Callable[[Job, "Verdict | Blamed"], None]
+Told = Callable[[Job, "Verdict | Blamed"], Awaitable[None]]
 """Is told what became of a job: its verdict, or why there is none yet."""
 
 
@@ -76,7 +77,7 @@ async def judge_jobs(
             while waiting:
                 job = waiting.popleft()
                 fate = await _judged(line, job, judge=judge, task=task)
-                told(job, fate)
+                await told(job, fate)
                 if isinstance(fate, Blamed):
                     failed.append((job, fate))
                 in_a_row = in_a_row + 1 if isinstance(fate, Blamed) else 0
@@ -93,7 +94,7 @@ async def judge_jobs(
     for job, _ in failed:
         async with judge.line(rooms) as line:
             fate = await _judged(line, job, judge=judge, task=task)
-        told(job, fate)
+        await told(job, fate)
         if isinstance(fate, Blamed):
             void.append((job, fate))
     return Shift(void=tuple(void), stopped=None)

@@ -137,15 +137,15 @@ class ResultFile:
                 raise _full(self.path, error) from error
             return None
         draft = _locked(self.path.with_name(f"{self.path.name}.new"))
-        draft.truncate(0)
-        _put(draft, b"".join(result.line() for result in kept), self.path)
         aside = _free_name(self.path)
         try:
+            draft.truncate(0)
+            _put(draft, b"".join(result.line() for result in kept), self.path)
             self.path.rename(aside)
             Path(draft.name).rename(self.path)
-        except OSError as error:
+        except (OSError, StorageError) as error:
             draft.close()
-            raise _full(self.path, error) from error
+            raise error if isinstance(error, StorageError) else _full(self.path, error) from error
         file.close()
         self._file = draft
         return aside
@@ -205,10 +205,10 @@ def _read(path: Path) -> tuple[list[Result], int]:
         return [], 0
     from pydantic import TypeAdapter, ValidationError
 
-    whole, _, torn = data.rpartition(b"\n")
+    *whole, torn = data.split(b"\n")
     adapter: TypeAdapter[Result] = TypeAdapter(Result)
     results: list[Result] = []
-    for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
+    for number, line in enumerate(whole, 1):
         try:
             results.append(adapter.validate_json(line))
         except ValidationError as error:

@@ -23,7 +23,6 @@ from harness import plugins
 from harness.canonical import digest_bytes
 from harness.clock import Clock
 from harness.errors import Blamed, TaskError, UsageError
-from harness.seats.extraction import extract_code
 from harness.tasks.evalplus import EvalPlusFile, open_evalplus
 from harness.tasks.samples import Sample, read_samples, samples_digest, source_of
 from harness.values import Verdict
@@ -118,7 +117,7 @@ async def judge_samples(asked: Judging, *, view: JudgingView, stop: anyio.Event,
         interrupted=shift is None,
         reused=docket.reused,
         rules=work.rules,
-        classes=tuple(plugins.load("referees", "evalplus").classes),
+        classes=tuple(judge.classes),
         options=judge.options.model_dump(mode="json"),
         fence={**rooms.to_json(), "facts_that_agree": docket.facts},
         seconds=clock.monotonic() - began,
@@ -166,6 +165,8 @@ def _given(sample: Sample, tasks: EvalPlusFile) -> bytes:
 
 def _extracted(sample: Sample, tasks: EvalPlusFile, rules: Counter[str]) -> bytes:
     """The code of a chat answer, and a count for the rule that found it."""
+    from harness.seats.extraction import extract_code
+
     if sample.kind != "solution":
         raise UsageError(
             f"{sample.where} ({sample.task_id}) has a completion, which goes behind the prompt: --extract takes whole "
@@ -200,9 +201,12 @@ class _Docket:
             self._view.note(f"{file.path}: a last line that was never finished is cut off; its sample is judged again")
         aside = file.begin(kept)
         if aside is not None:
-            other = len(file.earlier) - len(set(kept) & set(file.earlier))
-            why = "--again" if again else f"{other} of its results are of other samples, suites, rooms or options"
-            self._view.note(f"{file.path}: {why}; the file as it was is now {aside.name}")
+            still = {item.basis for item in kept}
+            other = sum(item.basis not in still for item in file.earlier)
+            why = f"{other} of its {len(file.earlier)} results are of other samples, suites, rooms or options"
+            if not other:
+                why = "its samples now stand in other places"
+            self._view.note(f"{file.path}: {'--again' if again else why}; the file as it was is now {aside.name}")
 
     async def judge(self, file: ResultFile, *, workers: int, stop: anyio.Event) -> Shift | None:
         """Judge the jobs that have no result; None when `stop` came first."""
@@ -211,22 +215,28 @@ class _Docket:
         if not left:
             return Shift(void=(), stopped=None)
         shift: Shift | None = None
+        looked = anyio.Event()
+
+        async def told(job: Job, fate: Verdict | Blamed) -> None:
+            await looked.wait()
+            self._told(file, job, fate)
+
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_cancel_when, stop, tasks.cancel_scope)
-            self.facts = await self._rooms.look()
+            tasks.start_soon(self._look, looked)
             shift = await judge_jobs(
-                left,
-                judge=self._judge,
-                task=self._task,
-                rooms=self._rooms,
-                workers=workers,
-                told=lambda job, fate: self._told(file, job, fate),
+                left, judge=self._judge, task=self._task, rooms=self._rooms, workers=workers, told=told
             )
             tasks.cancel_scope.cancel()
         return shift
 
+    async def _look(self, looked: anyio.Event) -> None:
+        """Look at the walls of a room while the first programs are judged: no verdict counts before."""
+        self.facts = await self._rooms.look()
+        looked.set()
+
     def _told(self, file: ResultFile, job: Job, fate: Verdict | Blamed) -> None:
-        """A job has its verdict, which is on its way to the disk when this returns; or has none."""
+        """A job has its verdict, which outlives this process when this returns; or has none."""
         first = self._work.samples[self._work.jobs[job][0]]
         if isinstance(fate, Blamed):
             self._view.note(f"{job.task_id}, sample {first.number} ({first.where}): VOID({fate.cause}): {fate}")

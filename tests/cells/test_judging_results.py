@@ -1,0 +1,113 @@
+"""The file of results, when the disk is full, and with the referee's own options."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cells import cli
+from cells.judging_results import Basis, Result, ResultFile
+from harness.errors import StorageError
+from harness.values import TierReading
+from tests.cells.judges import Bench
+
+
+def result(number: int) -> Result:
+    """One result."""
+    names = ("task_id", "source", "suite", "referee", "image", "walls", "backend")
+    return Result(
+        task_id="Fake/0",
+        sample=number,
+        where=f"line {number}",
+        reading="PASS",
+        standing="accepted",
+        tiers=(TierReading(tier="public", reading="PASS", passed=1, total=1),),
+        detail="é\ud800\x1b",
+        seconds=None,
+        cpu_s=0.5,
+        copy_of=None,
+        basis=Basis(**dict.fromkeys(names, str(number))),
+    )
+
+
+@contextmanager
+def full_at(size: int) -> Iterator[None]:
+    """No file grows beyond `size` bytes meanwhile."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    """Equal to the last field, but for a text that no file can hold."""
+    path = tmp_path / "r.jsonl"
+    with ResultFile(path) as file:
+        assert file.begin([]) is None
+        file.add([result(1), result(2)])
+    with ResultFile(path) as file:
+        assert [(item.sample, item.seconds, item.cpu_s, item.basis) for item in file.earlier] == [
+            (n, None, 0.5, result(n).basis) for n in (1, 2)
+        ]
+        assert file.earlier[0].detail == "é\\ud800\x1b"
+        assert file.begin(file.earlier) is None
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
+    """What does not fit is told, and no part of it stays; with room it goes on."""
+    path = tmp_path / "r.jsonl"
+    with ResultFile(path) as file:
+        file.begin([])
+        file.add([result(1)])
+        size = path.stat().st_size
+        with full_at(size + 10), pytest.raises(StorageError, match="Make room, then judge again"):
+            file.add([result(2)])
+        assert path.stat().st_size == size
+        file.add([result(2)])
+    with ResultFile(path) as file:
+        assert len(file.earlier) == 2
+
+
+def test_a_full_disk_harms_no_file_that_is_to_be_replaced(tmp_path: Path) -> None:
+    """The old one stays where it was."""
+    path = tmp_path / "r.jsonl"
+    with ResultFile(path) as file:
+        file.begin([])
+        file.add([result(1), result(2)])
+    whole = path.read_bytes()
+    with ResultFile(path) as file, full_at(10), pytest.raises(StorageError):
+        file.begin([file.earlier[0]])
+    assert path.read_bytes() == whole
+    with ResultFile(path) as file:
+        assert file.begin([file.earlier[0]]) == tmp_path / "r.jsonl.before-1"
+    with ResultFile(path) as file:
+        assert [item.sample for item in file.earlier] == [1]
+
+
+def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    """With the option that names another place."""
+    with pytest.raises(StorageError, match="--out"):
+        ResultFile(tmp_path / "none" / "r.jsonl").__enter__()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--hidden-cap", "some"), ("--memory-bytes", "1"), ("--min-time-s", "0")]
+)
+def test_what_the_referee_does_not_take_is_refused(
+    option: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the real one, before any room is opened."""
+    bench = Bench(tmp_path, None, {})  # type: ignore[arg-type]
+    command = ["proctor", "judge", bench.give("x"), "--benchmark", "fake", "--data", bench.data, option, value]
+    monkeypatch.setattr(sys, "argv", list(map(str, command)))
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    assert f"options of referee 'evalplus': {option[2:].replace('-', '_')}" in capsys.readouterr().err
+    assert not bench.out.exists()
