@@ -1,0 +1,207 @@
+"""The harness's end of the subject's room: builds, asks, and takes an answer for what it is, or raises a `Fault`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from anyio.abc import ByteStream
+
+from harness.errors import RefereeError
+from harness.tree import Tree
+from referees.command_wire import packed, unpacked
+from referees.pytest_wire import FRAME, LOAD, WireError, frame, head, raw_frame
+
+__all__ = ["CLOSED", "Bounds", "Fault", "Line", "SubjectLine"]
+
+CLOSED = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
+SAID = 2000
+"""Characters of what the subject's room says of itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bounds:
+    """What one run of a suite may use: seconds, bytes, calls. `judge_s` and `report_bytes` bound the suite's side."""
+
+    cpu_s: int
+    wall_s: float
+    memory_bytes: int
+    build_s: float
+    calls: int
+    output_bytes: int
+    answer_bytes: int
+    judge_s: float
+    report_bytes: int
+
+
+class Fault(Exception):  # noqa: N818 - it is the subject's fault, and named so
+    """
+    The subject's end or breach: a class of the referee's table, and why. It is not `sure` where the room itself is lost
+    or late, which a failure of the machine's could also bring about.
+    """
+
+    def __init__(self, reading: str, why: str, *, sure: bool = True) -> None:
+        super().__init__(why)
+        self.reading = reading
+        self.why = why
+        self.sure = sure
+
+
+class Line:
+    """Frames over a stream of bytes."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self.stream = stream
+        self.buffer = bytearray()
+
+    async def _take(self, count: int) -> bytes:
+        while len(self.buffer) < count:
+            self.buffer += await self.stream.receive()
+        data = bytes(self.buffer[:count])
+        del self.buffer[:count]
+        return data
+
+    async def receive(self, limit: int = FRAME) -> tuple[bytes, bytes]:
+        """Kind and body of the next frame."""
+        length, kind = head(await self._take(5), limit)
+        return kind, await self._take(length)
+
+    async def send(self, data: bytes) -> None:
+        """Whole frames."""
+        await self.stream.send(data)
+
+
+class SubjectLine:
+    """The subject's room, one call at a time; `died` has the class and the words of calls that died of a signal."""
+
+    def __init__(self, line: Line, bounds: Bounds) -> None:
+        self.line = line
+        self.bounds = bounds
+        self.waited = 0.0
+        self.calls = 0
+        self.answered = 0
+        self.cpu_s = 0.0
+        self.died: list[tuple[str, str]] = []
+
+    async def load(self, orders: Mapping[str, Any], exhibit: Tree) -> None:
+        """Hand over the exhibit. Up to here nothing of the subject's has run, so a failure is a `RefereeError`."""
+        bounds = self.bounds
+        limits = {"cpu_s": bounds.cpu_s, "memory_bytes": bounds.memory_bytes, "output_bytes": bounds.output_bytes}
+        try:
+            with anyio.fail_after(bounds.judge_s):
+                order = frame(b"O", {**orders, **limits, "build_bytes": bounds.answer_bytes})
+                await self.line.send(order + raw_frame(b"T", exhibit.to_tar()))
+                kind, _ = await self.line.receive()
+        except (*CLOSED, WireError, TimeoutError) as error:
+            raise RefereeError(
+                f"the subject's room did not start ({type(error).__name__}): has its image a python3?"
+            ) from error
+        if kind != b"L":
+            raise RefereeError(f"the subject's room answered {kind!r} instead of saying that it is loaded")
+
+    async def _receive(self, expected: bytes, within_s: float, most: int, over: str) -> bytes:
+        """The body of the next frame, within the seconds and bytes that are left."""
+        try:
+            with anyio.fail_after(max(0.0, within_s)):
+                kind, body = await self.line.receive(most)
+        except TimeoutError:
+            raise Fault("TIMEOUT", over, sure=False) from None
+        except (*CLOSED, WireError) as error:
+            why = f"the subject's room is lost: {type(error).__name__} {error}"
+            raise Fault("CRASH", why, sure=False) from None
+        if kind != expected:
+            raise Fault("CRASH", f"the subject's room spoke out of turn: {kind!r}", sure=False)
+        return body
+
+    async def built(self) -> None:
+        """Wait for the build, and raise a `Fault` for one that failed or left no program."""
+        build_s = self.bounds.build_s
+        body = await self._receive(b"H", build_s, FRAME, f"the build was not done after {build_s:g} s")
+        try:
+            told = dict(json.loads(body))
+            reading, why = str(told.get("reading", "")), str(told.get("why", ""))[:SAID]
+        except (ValueError, TypeError, RecursionError):
+            raise Fault("CRASH", "the subject's room said nonsense of its build", sure=False) from None
+        if reading:
+            raise Fault(reading if reading == "INTERFACE_MISS" else "NO_BUILD", why)
+
+    async def ask(
+        self, argv: Sequence[str], env: Mapping[str, str], stdin: bytes
+    ) -> tuple[dict[str, int], bytes, bytes]:
+        """One call: its exit `status` or the `signal` that it died of, and its outputs."""
+        self.calls += 1
+        bounds = self.bounds
+        over = f"the calls together took over {bounds.wall_s:g} s"
+        if self.calls > bounds.calls:
+            raise Fault("TIMEOUT", f"the suite was not done after {bounds.calls} calls")
+        started = anyio.current_time()
+        try:
+            with anyio.fail_after(max(0.0, bounds.wall_s - self.waited)):
+                await self.line.send(raw_frame(b"C", packed({"argv": list(argv), "env": dict(env)}, stdin)))
+        except TimeoutError:
+            raise Fault("TIMEOUT", over, sure=False) from None
+        except CLOSED:
+            raise Fault("CRASH", "the subject's room is lost", sure=False) from None
+        left_s = bounds.wall_s - self.waited - (anyio.current_time() - started)
+        body = await self._receive(b"R", left_s, min(LOAD, 2 * bounds.output_bytes + FRAME), over)
+        self.waited += anyio.current_time() - started
+        return self._answer(body, argv)
+
+    def _answer(self, body: bytes, argv: Sequence[str]) -> tuple[dict[str, int], bytes, bytes]:
+        try:
+            told, (out, err) = unpacked(body, 2)
+            end = _End.of(told)
+        except (WireError, ValueError, TypeError, KeyError):
+            raise Fault("CRASH", "the subject's room answered nonsense", sure=False) from None
+        call = f"call {self.calls}, {' '.join(argv)[:120]!r},"
+        self.answered += len(out) + len(err)
+        self.cpu_s += end.cpu_s
+        if end.failed:
+            raise Fault("INTERFACE_MISS", f"the program can't be started: {end.failed}")
+        if end.over:
+            raise Fault(*end.breach(call, self.bounds))
+        if self.answered > self.bounds.answer_bytes:
+            raise Fault("MEMORY", f"the outputs are over {self.bounds.answer_bytes} bytes together")
+        if end.signal:
+            # One that the server did not send: the kernel's, for memory, or the program's own doing.
+            self.died.append(("MEMORY" if end.signal == 9 else "CRASH", f"{call} died of signal {end.signal}"))
+            return {"signal": end.signal}, out, err
+        return {"status": end.status}, out, err
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _End:
+    """How a call ended, checked."""
+
+    status: int
+    signal: int
+    over: str
+    failed: str
+    cpu_s: float
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> _End:
+        """Raises `ValueError`, `TypeError` or `KeyError` for what is none."""
+        status, signal, cpu_s = told["status"] or 0, told["signal"] or 0, float(told["cpu_s"])
+        if type(status) is not int or type(signal) is not int or not math.isfinite(cpu_s):
+            raise ValueError("no status")
+        if not (0 <= status < 256 and 0 <= signal < 128 and cpu_s >= 0.0):
+            raise ValueError("no status")
+        over, failed = str(told["over"] or "")[:40], str(told["failed"] or "")[:SAID]
+        return cls(status=status, signal=signal, over=over, failed=failed, cpu_s=cpu_s)
+
+    def breach(self, call: str, bounds: Bounds) -> tuple[str, str]:
+        """Class and reason of a call that the server ended."""
+        match self.over:
+            case "cpu":
+                return "TIMEOUT", f"{call} used up the {bounds.cpu_s} s of the processor that all calls have"
+            case "memory":
+                return "MEMORY", f"{call} held over {bounds.memory_bytes} bytes"
+            case "output":
+                return "MEMORY", f"{call} put out over {bounds.output_bytes} bytes"
+            case _:
+                return "CRASH", f"{call} left processes that could not be ended"
