@@ -9,7 +9,7 @@ The conformance suite: what every referee must hold to, shown on one task in liv
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from harness.conformance import answers, declared
@@ -19,7 +19,7 @@ from harness.conformance.breakage import own_failure, vouched
 from harness.conformance.rows import Conformance, Row
 from harness.conformance.sealed_rooms import sealed_in_rooms
 from harness.conformance.trial import Make, Trial
-from harness.errors import unwrapped
+from harness.errors import UsageError, unknown_name, unwrapped
 from harness.ports import RoomOpener
 from harness.tasks.task import Task
 from harness.tree import Tree
@@ -66,13 +66,15 @@ async def check_referee(
     arms: Sequence[str] = ARMS,
     hostile: Mapping[str, Tree] | None = None,
     bound_s: float = 300.0,
+    rules: Collection[str] = tuple(RULES),
     seen: Callable[[Row], None] = lambda _row: None,
 ) -> Conformance:
     """
     Show every rule of the referee that `make` makes, registered as `name`, on `task`; `seen` gets each row as it comes.
 
     `hostile` are endless candidates of your own by name, for a language that the suite knows none for. One judgement
-    may take `bound_s` seconds. Raises `UsageError` where the referee can't be made or does not take the task.
+    may take `bound_s` seconds; `rules` are those to show. Raises `UsageError` for an unknown rule, and where the
+    referee can't be made.
     """
     trial = Trial(
         make=make,
@@ -84,8 +86,11 @@ async def check_referee(
         arms=arms,
         hostile=hostile or {},
     )
+    unknown = sorted(set(rules) - set(RULES))
+    if unknown:
+        raise UsageError(unknown_name("rule", unknown[0], RULES))
     rows = []
-    for rule, look in RULES.items():
+    for rule, look in ((name, look) for name, look in RULES.items() if name in rules):
         rows.append(await _row(trial, rule, look))
         seen(rows[-1])
     return Conformance(referee=name, task=task.key, rows=tuple(rows))
