@@ -115,6 +115,10 @@ def _judged(asked: Judging, *, quiet: bool) -> Judged:
 
     try:
         return anyio.run(drive)
+    except BaseExceptionGroup as group:
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        raise KeyboardInterrupt from None  # as Ctrl-C ends any command: without a traceback
     finally:
         view.end()
 
