@@ -2,7 +2,8 @@
 Reads JUnit's XML, as `ctest --output-junit` and many others write it.
 
 By the expat parser of the standard library, with what could hide or multiply content refused where it begins: document
-types and with them all entities, processing instructions, comments, and elements that the format does not know.
+types and with them all entities, processing instructions, comments, elements that the format does not know, and test
+cases inside a text.
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ class _Reader:
     def text(self, text: str) -> None:
         """Text inside an element: a failure's, and what a test put out, is kept for people."""
         inside = self.path[-1] if self.path else ""
+        if "<testcase" in text:
+            raise Unreadable(f"a test case inside the text of {inside!r}, where a program's output may have hidden it")
         if inside in {*_SUITES, "testcase", "properties"} and text.strip():
             raise Unreadable(f"text in {inside!r}: {text.strip()[:40]!r}")
         if self.case is not None and inside in {*_FAILED, *_TEXTS}:

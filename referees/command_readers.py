@@ -29,8 +29,8 @@ READERS: Mapping[str, Callable[[bytes], list[Told]]] = MappingProxyType(
 STRICT_STATUS = frozenset({"cargo", "ctest", "counts", "go", "node"})
 """Runners that must end with another status than 0 when a test failed; a script that prints TAP need not."""
 
-LINE = 1000
-"""Characters of the longest line that may hold the counts."""
+LINE = 10_000
+"""Characters of the longest line of a report that is searched for counts."""
 
 
 def read_report(card: CommandCard, data: bytes, status: int) -> Report:
@@ -43,10 +43,14 @@ def read_counts(data: bytes, pattern: str) -> list[Told]:
     """
     Numbered tests for the counts in the one line that `pattern` matches: those that passed first.
 
-    Raises `Unreadable` where no line matches or several do, or where the counts are no numbers.
+    Raises `Unreadable` where no line matches or several do, where one is too long to be searched, or where the counts
+    are no numbers.
     """
     lines = data.decode("utf-8", "replace").split("\n")
-    matches = [match for line in lines if len(line) <= LINE and (match := re.search(pattern, line))]
+    longest = max(map(len, lines))
+    if longest > LINE:
+        raise Unreadable(f"a line of {longest} characters: expected at most {LINE}")
+    matches = [match for line in lines if (match := re.search(pattern, line))]
     if len(matches) != 1:
         raise Unreadable(f"{len(matches)} lines match {pattern!r}: expected one")
     try:

@@ -16,6 +16,7 @@ STEP = 4
 
 _PLAN = re.compile(r"1\.\.(\d{1,6})(?:\s+#.*)?")
 _TEST = re.compile(r"(not )?ok\b(?:\s+(\d{1,6}))?(?:\s+-)?(?:\s+(.*))?")
+_HIDDEN = re.compile(r"\bnot ok\b|\bok \d")
 _DIRECTIVE = re.compile(r"(?:^|\s)#\s*(skip|todo)\w*(?:\s.*)?$", re.IGNORECASE)
 
 
@@ -35,7 +36,8 @@ def read_tap(data: bytes) -> list[Told]:
     The tests of a TAP report, subtests named `outer > inner`.
 
     Raises `Unreadable` for a line that is no TAP, a plan that is missing, doubled or not kept, numbers out of order,
-    and `Bail out!`. A line that is not set in counts whatever is before it, so that no open block can hide a test.
+    and `Bail out!`; and for a comment or a block with a test's line in it, which a program whose output got in here may
+    have hidden there.
     """
     reader = _Reader()
     for number, line in enumerate(_lines(data), 1):
@@ -67,6 +69,7 @@ class _Reader:
         bare = line.strip()
         begun, self.begun = self.begun, self.begun or bool(bare)
         if not bare or bare.startswith("#"):
+            _nothing_hidden(bare)
             return
         if re.fullmatch(r"TAP version 1[34]", line) and not begun:
             return
@@ -125,14 +128,20 @@ class _Reader:
             self.block = self.block_of = None
         elif line.strip() and not line.startswith(self.block):
             raise Unreadable("a YAML block that does not end before it")
-        elif len(self.said) < 40:
-            self.said.append(line.removeprefix(self.block)[:200])
+        else:
+            _nothing_hidden(line)
+            self.said += [line.removeprefix(self.block)[:200]] * (len(self.said) < 40)
 
     def end(self) -> list[Found]:
         """Everything found. Raises `Unreadable` for a report that stops in the middle."""
         if self.block is not None or self._depth:
             raise Unreadable("the report stops inside a block or a subtest")
         return _closed(self.levels[0])
+
+
+def _nothing_hidden(line: str) -> None:
+    if _HIDDEN.search(line):
+        raise Unreadable("a test's line inside a comment or a block")
 
 
 def _closed(level: _Level) -> list[Found]:
