@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["add_to"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+TaskFolder = Annotated[
+    Path | None, typer.Option("--task", help="A task folder, or a folder of them, for this referee.")
+]
+Experiment = Annotated[
+    Path | None, typer.Option("--experiment", help="An experiment file: its tasks, options, image and arms.")
+]
+Backend = Annotated[str, typer.Option("--backend", help="docker, bubblewrap, a plugin's, or auto.")]
+Image = Annotated[str, typer.Option("--image", help="The image of the rooms, where no task names one.")]
+Options = Annotated[
+    list[str] | None, typer.Option("--options", help="An option of the referee, as KEY=VALUE; may be repeated.")
+]
+Bound = Annotated[float, typer.Option("--bound", help="Seconds that one judgement may take.")]
+Hostile = Annotated[Path | None, typer.Option("--hostile", help="A folder of folders: endless candidates of your own.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -65,37 +78,22 @@ def list_referees(*, as_json: AsJson = False) -> None:
 def check(
     name: Annotated[str, typer.Argument(help="A registered referee.")],
     *,
-    task: Annotated[
-        Path | None, typer.Option("--task", help="A task folder, or a folder of them, for this referee.")
-    ] = None,
-    experiment: Annotated[
-        Path | None, typer.Option("--experiment", help="An experiment file: its tasks, options, image and arms.")
-    ] = None,
-    backend: Annotated[str, typer.Option("--backend", help="docker, bubblewrap, a plugin's, or auto.")] = "auto",
-    image: Annotated[str, typer.Option("--image", help="The image of the rooms, where no task names one.")] = (
-        "proctor-seat"
-    ),
-    options: Annotated[
-        list[str] | None, typer.Option("--options", help="An option of the referee, as KEY=VALUE; may be repeated.")
-    ] = None,
-    bound: Annotated[float, typer.Option("--bound", help="Seconds that one judgement may take.")] = 300.0,
-    hostile: Annotated[
-        Path | None, typer.Option("--hostile", help="A folder of folders: endless candidates of your own.")
-    ] = None,
+    task: TaskFolder = None,
+    experiment: Experiment = None,
+    backend: Backend = "auto",
+    image: Image = "proctor-seat",
+    options: Options = None,
+    bound: Bound = 300.0,
+    hostile: Hostile = None,
     as_json: AsJson = False,
 ) -> None:
     """Hold a referee to the conformance suite, live in sealed rooms, a row a rule."""
     from cells.conforming import Asked, check_registered
     from harness.clock import SystemClock
-    from harness.errors import UsageError
 
-    if (task is None) == (experiment is None):
-        raise UsageError("expected --task FOLDER or --experiment FILE, and not both: a referee is checked on a task")
-    place = task or experiment
-    assert place is not None
     asked = Asked(
         referee=name,
-        place=(place / "experiment.toml" if experiment is not None and place.is_dir() else place).resolve(),
+        place=_place(task, experiment),
         is_experiment=experiment is not None,
         backend=backend,
         image=image,
@@ -112,6 +110,15 @@ def check(
             typer.echo(f"{one.referee} conforms on {one.task}" if one.conforms else f"refused:\n{one.refusal}")
     if not all(one.conforms for one in found):
         end(ExitCode.GATE_REFUSED)
+
+
+def _place(task: Path | None, experiment: Path | None) -> Path:
+    from harness.errors import UsageError
+
+    place = task or experiment
+    if place is None or (task and experiment):
+        raise UsageError("expected --task FOLDER or --experiment FILE, and not both: a referee is checked on a task")
+    return (place / "experiment.toml" if experiment and place.is_dir() else place).resolve()
 
 
 def _note(text: str) -> None:

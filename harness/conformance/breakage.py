@@ -49,9 +49,16 @@ class _Dies(Tap):
 
 
 class _Unknown(Tap):
-    """What a program did could not be known."""
+    """From the program number `at` on, what it did could not be known."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
 
     def result(self, result: ExecResult) -> ExecResult:
+        super().result(result)
+        if self.programs < self.at:
+            return result
         return replace(result, stdout=b"", stderr=b"", status=None)
 
 
@@ -73,7 +80,8 @@ def _breaks(counted: Tap) -> Iterator[tuple[str, Tap]]:
         yield f"the engine dies at call {at} of {counted.calls}", _Dies(at, engine=True)
     for at in sorted({2, (2 * counted.calls + 2) // 3}):
         yield f"a room dies at call {at} of {counted.calls}", _Dies(at, engine=False)
-    yield "what programs did is unknown", _Unknown()
+    for at in sorted({1, counted.programs} - {0}):
+        yield f"what became of program {at} of {counted.programs} is unknown", _Unknown(at)
 
 
 async def own_failure(trial: Trial) -> Row:

@@ -35,7 +35,7 @@ async def walled(trial: Trial) -> Row:
 async def bounded(trial: Trial) -> Row:
     """Endless candidates, each within the bound and never accepted; the reference after each is accepted still."""
     reference = trial.referee.reference(trial.task.sealed)
-    tried = {**endless(reference), **trial.hostile}
+    tried = {**trial.hostile, **endless(reference)}
     expected = f"an answer within {trial.bound_s:g} s, never accepted; the reference accepted afterwards"
     if trial.runs_here:
         return Row(rule="bounded", held=False, seen=_NOT_HERE, expected=expected)
