@@ -18,21 +18,17 @@ from harness.ports import PublicCheck, RoomOpener
 from harness.tasks.task import OpenHalf, SealedHalf
 from harness.tree import Exhibit, Tree
 from harness.values import Standing, Verdict
-from harness.views import Fact, PublicReading
+from harness.views import PublicReading
 from referees.evalplus_battery import degenerates
 from referees.evalplus_cache import VerdictCache
-from referees.evalplus_expected import Expected, ExpectedStore
+from referees.evalplus_expected import ExpectedStore
+from referees.evalplus_facts import facts_of
 from referees.evalplus_line import Line, Means, open_line
 from referees.evalplus_options import read_options
-from referees.evalplus_render import FACT_CHARS, render
-from referees.evalplus_suite import Suite, load_suite, referee_source
-from referees.evalplus_tiers import CLASSES, TierRun
+from referees.evalplus_suite import Suite, Suites
+from referees.evalplus_tiers import CLASSES
 
-__all__ = ["EvalPlusReferee", "facts_of"]
-
-_MOST_FACTS = 6
-_FACT_BYTES = 8 * FACT_CHARS
-"""A value of more bytes than this has more characters than a fact may."""
+__all__ = ["EvalPlusReferee"]
 
 
 class EvalPlusReferee:
@@ -47,23 +43,23 @@ class EvalPlusReferee:
 
     def __init__(self, options: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         self.options = read_options({**(options or {}), **named})
-        self._store = ExpectedStore()
+        self._suites, self._store = Suites(self.options), ExpectedStore()
 
     def suite(self, sealed: SealedHalf) -> Mapping[str, Any]:
         """
         What a verdict on this task depends on: counts, rule, options, digests; `digest` names it. `source` is the
         SHA-256 of the referee's own modules, which a registration pins beside it.
         """
-        return {**load_suite(sealed, self.options).description, "source": referee_source()}
+        return self._suites(sealed).description
 
     def reference(self, sealed: SealedHalf) -> Tree:
         """The candidate that must PASS: prompt and canonical solution."""
-        suite = load_suite(sealed, self.options)
+        suite = self._suites(sealed)
         return Tree.of({self.options.file: suite.reference})
 
     def battery(self, task: OpenHalf, sealed: SealedHalf) -> Mapping[str, Tree]:
         """Degenerate candidates by name; every one must be rejected."""
-        suite = load_suite(sealed, self.options)
+        suite = self._suites(sealed)
         return degenerates(suite.entry_point, self.options.file)
 
     async def judge(self, exhibit: Exhibit, task: OpenHalf, sealed: SealedHalf, rooms: RoomOpener) -> Verdict:
@@ -83,7 +79,9 @@ class EvalPlusReferee:
         A line that judges many exhibits in one kept room. With `cache`, verdicts are looked for and kept there, by the
         suite, `image` (the digest of the rooms' image) and the exhibit; without it every judgement is an execution.
         """
-        means = Means(options=self.options, store=self._store, clock=self.clock, cache=cache, image=image)
+        means = Means(
+            options=self.options, suites=self._suites, store=self._store, clock=self.clock, cache=cache, image=image
+        )
         return open_line(means, rooms)
 
     @asynccontextmanager
@@ -92,7 +90,7 @@ class EvalPlusReferee:
     ) -> AsyncIterator[PublicCheck | None]:
         """The public tier for a seat's rounds, in one kept room. What could not work raises before the seat begins."""
         async with self.line(rooms) as line:
-            check = _Check(line, load_suite(sealed, self.options))
+            check = _Check(line, self._suites(sealed))
             await check.open()
             yield check
 
@@ -116,25 +114,6 @@ class _Check:
             reading=run.reading,
             accepted=CLASSES[run.reading] == "accepted",
             passed=run.passed,
-            total=run.total,
+            total=len(run.calls),
             facts=facts_of(self._suite, expected, run),
         )
-
-
-def facts_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[Fact, ...]:
-    """The first six violated public assertions that can be written, in source order."""
-    facts: list[Fact] = []
-    for index in run.violated:
-        answer = expected["public"][index]
-        if suite.rule == "not_none":
-            value: Any = not (answer.kind == "V" and answer.data == b"N")
-        elif answer.kind == "V" and len(answer.data) <= _FACT_BYTES:
-            value = answer.value()
-        else:
-            continue
-        fact = render(suite.rule, suite.entry_point, suite.calls["public"][index], value, atol=suite.atol)
-        if fact is not None:
-            facts.append(fact)
-        if len(facts) == _MOST_FACTS:
-            break
-    return tuple(facts)

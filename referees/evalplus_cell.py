@@ -10,8 +10,8 @@ import hashlib
 import json
 import marshal
 import struct
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,15 +26,18 @@ __all__ = [
     "PROTOCOL",
     "Cell",
     "CellLost",
+    "Ending",
+    "Frame",
     "Job",
     "Listener",
-    "Message",
+    "digest_of",
+    "packed",
     "prepare",
     "sing",
     "zygote_argv",
 ]
 
-PROTOCOL = 1
+PROTOCOL = 2
 SILENCE_S = 60.0
 """The zygote says something every second; after this long without a word it is lost."""
 START_S = 60.0
@@ -50,6 +53,7 @@ for name, text in {sources}:
 module.main()
 """
 _GREETING = b"\0" * _NONCE
+_HEAD = struct.Struct("<BI")
 _LENGTH = struct.Struct("<I")
 _TIME = struct.Struct("<Q")
 
@@ -60,58 +64,101 @@ class CellLost(Exception):  # noqa: N818 - an inner signal, always turned into a
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """One candidate and one run of calls. Times are in seconds, sizes in bytes; `inline` is the largest value sent."""
+    """
+    One candidate and one run of `calls` calls from `first` on. `inputs` are all of the tier's, as `packed` makes them.
+
+    Times are in seconds of CPU, sizes in bytes. A call may take `least`, or what `longer` says by its index; `inline`
+    is the largest value sent whole; a `timed` job tells the CPU time of each call, as only a reference may.
+    """
 
     code: bytes
     entry: str
     prelude: str
-    inputs: Sequence[bytes]
-    limits: Sequence[float]
+    inputs: bytes
+    calls: int
     build: float
+    least: float
     budget: float
     memory: int
+    longer: Mapping[int, float] = field(default_factory=dict)
+    first: int = 0
     inline: int = 8 << 20
+    timed: bool = False
 
     @property
     def wall(self) -> float:
         """Seconds by the clock: a backstop for a starved machine, never a verdict on the candidate."""
         return 120 + 20 * self.budget
 
-    def payload(self) -> bytes:
-        """The job as the zygote reads it."""
-        return marshal.dumps(
-            {
-                "code": self.code,
-                "entry": self.entry,
-                "prelude": self.prelude,
-                "inputs": list(self.inputs),
-                "limits": list(self.limits),
-                "build": self.build,
-                "budget": self.budget,
-                "memory": self.memory,
-                "inline": self.inline,
-                "wall": self.wall,
-            },
-            2,
-        )
+    def frames(self, nonce: bytes) -> bytes:
+        """The job as the zygote and its child read it."""
+        limits = {
+            "first": self.first,
+            "most": self.calls - self.first + 2,
+            "build": self.build,
+            "least": self.least,
+            "longer": dict(self.longer),
+            "budget": self.budget,
+            "memory": self.memory,
+            "inline": self.inline,
+            "timed": self.timed,
+            "wall": self.wall,
+        }
+        candidate = marshal.dumps((self.code, self.entry, self.prelude), 2)
+        parts = ((b"J", marshal.dumps(limits, 2)), (b"C", candidate), (b"I", self.inputs), (b"N", nonce))
+        return b"".join(piece for kind, body in parts for piece in (_LENGTH.pack(len(body)), kind, body))
+
+
+def packed(blobs: Sequence[bytes]) -> bytes:
+    """The inputs of a tier as a job has them: the marshalled arguments of each call."""
+    return marshal.dumps(list(blobs), 2)
+
+
+Frame: TypeAlias = tuple[str, bytes]
+"""Kind and payload of what the child sent: a claim."""
+
+
+def digest_of(payload: bytes) -> bytes:
+    """How the child names a value that it does not send whole: SHA-256 and length."""
+    return hashlib.sha256(payload).digest() + _TIME.pack(len(payload))
+
+
+Listener: TypeAlias = Callable[[list[Frame]], Awaitable[bool]]
+"""Told what came, in order; False ends the job."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
-    """One frame of the child's that the zygote passed on, and the CPU seconds since the one before."""
+class Ending:
+    """How a job ended (`done`, `stopped`, `timeout:cpu`, ...), and the CPU seconds that the child used."""
 
-    kind: str
-    payload: bytes
+    word: str
     cpu_s: float
 
-    @property
-    def digest(self) -> bytes:
-        """How the zygote names a value that it does not send whole: SHA-256 and length."""
-        return hashlib.sha256(self.payload).digest() + _TIME.pack(len(self.payload))
 
+class _Frames:
+    """The stream of a child's frames, as it comes in pieces."""
 
-Listener: TypeAlias = Callable[[Message], Awaitable[bool]]
-"""Told each message as it comes; False ends the job."""
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def take(self, piece: bytes) -> list[Frame]:
+        """The frames that `piece` completes. Raises `CellLost` for one that is too long to be any."""
+        buffer = self._buffer
+        buffer += piece
+        frames: list[Frame] = []
+        at, end = 0, len(buffer)
+        with memoryview(buffer) as view:
+            while end - at >= _HEAD.size:
+                kind, length = _HEAD.unpack_from(view, at)
+                if length > _MAX_FRAME:
+                    raise CellLost(f"a frame of {length} bytes in a frame")
+                if end - at - _HEAD.size < length:
+                    break
+                at += _HEAD.size
+                frames.append((chr(kind), bytes(view[at : at + length])))
+                at += length
+        del buffer[:at]
+        return frames
 
 
 @cache
@@ -154,9 +201,9 @@ class Cell:
                 f"the room's machine is {hello.get('machine')!r}: candidates can be confined on x86_64 and aarch64 only"
             )
 
-    async def run(self, job: Job, listen: Listener) -> str:
+    async def run(self, job: Job, listen: Listener) -> Ending:
         """
-        Run `job`, telling `listen` each message, and return how it ended (`done`, `stopped`, `timeout:cpu`, ...).
+        Run `job`, telling `listen` what comes, and return how it ended.
 
         Raises `CellLost` when the zygote is gone; after that, or after a cancellation, the cell is of no more use.
         """
@@ -171,28 +218,25 @@ class Cell:
         self._busy = False
         return ending
 
-    async def _see_through(self, job: Job, listen: Listener) -> str:
+    async def _see_through(self, job: Job, listen: Listener) -> Ending:
         nonce = bytes.fromhex(fresh_token(_NONCE))
-        await self._send(b"J" + job.payload())
-        await self._send(b"N" + nonce)
-        asked_to_stop = False
+        await self._send(job.frames(nonce))
+        frames, asked_to_stop = _Frames(), False
         while True:
             kind, payload = await self._frame(nonce, SILENCE_S)
             if kind == "Z":
-                return payload[:80].decode("ascii", "replace")
-            if kind == "H" or asked_to_stop:
-                continue
-            if len(payload) < _TIME.size:
-                raise CellLost("a frame without its time")
-            cpu_s = _TIME.unpack_from(payload)[0] / 1e9
-            if not await listen(Message(kind=kind, payload=payload[_TIME.size :], cpu_s=cpu_s)):
+                if len(payload) < _TIME.size:
+                    raise CellLost("an end without its time")
+                word = payload[_TIME.size :][:80].decode("ascii", "replace")
+                return Ending(word=word, cpu_s=_TIME.unpack_from(payload)[0] / 1e9)
+            if kind == "S" and not asked_to_stop and not await listen(frames.take(payload)):
                 asked_to_stop = True
-                await self._send(b"K" + nonce)
+                await self._send(_LENGTH.pack(_NONCE) + b"K" + nonce)
 
-    async def _send(self, frame: bytes) -> None:
+    async def _send(self, frames: bytes) -> None:
         try:
             with anyio.fail_after(SILENCE_S):
-                await self._stream.send(_LENGTH.pack(len(frame) - 1) + frame)
+                await self._stream.send(frames)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError, OSError) as error:
             raise CellLost(f"the zygote takes no more jobs ({type(error).__name__})") from error
 
@@ -230,9 +274,10 @@ _CANARY = Job(
     code=b"def canary(x):\n    return [x, x + 1]\n",
     entry="canary",
     prelude="",
-    inputs=[marshal.dumps([41], 2)],
-    limits=[5.0],
+    inputs=packed([marshal.dumps([41], 2)]),
+    calls=1,
     build=5.0,
+    least=5.0,
     budget=10.0,
     memory=256 << 20,
 )
@@ -240,15 +285,15 @@ _CANARY = Job(
 
 async def sing(cell: Cell) -> None:
     """Run a program whose answer we know. Raises `CellLost` when the cell gives another."""
-    heard: list[tuple[str, bytes]] = []
+    heard: list[Frame] = []
 
-    async def listen(message: Message) -> bool:
-        heard.append((message.kind, message.payload))
+    async def listen(frames: list[Frame]) -> bool:
+        heard.extend(frames)
         return True
 
     ending = await cell.run(_CANARY, listen)
-    if heard != [("B", b""), ("V", marshal.dumps([41, 42], 2)), ("E", b"")] or ending != "done":
-        raise CellLost(f"the cell judged a known program wrongly: {heard!r:.200}, {ending}")
+    if heard != [("B", b""), ("V", marshal.dumps([41, 42], 2)), ("E", b"")] or ending.word != "done":
+        raise CellLost(f"the cell judged a known program wrongly: {heard!r:.200}, {ending.word}")
 
 
 async def prepare(cell: Cell, python: str) -> RefereeError | None:

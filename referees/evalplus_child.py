@@ -1,11 +1,12 @@
 # ruff: noqa: BLE001, S102, S302 - running hostile code is what this is for: it execs, and catches whatever comes of it
 """
-The child that the zygote forks for one candidate and tier: it confines itself, runs the candidate, and sends what its
-calls return. Its source is sent into the room; it imports the standard library and `evalplus_confine` only.
+The child that the zygote forks for one candidate and tier: it fetches the candidate, confines itself, runs it, and
+sends what its calls return. Its source is sent into the room; it imports the standard library and `evalplus_confine`.
 
-A frame is kind, length (4 bytes, little endian), payload. Kinds: B built, n does not build, i no entry point, m out of
-memory while building, P the prelude failed; then for each call one of V value, D digest of a large value, O no plain
-data, X exception, M out of memory; E at the end.
+A frame is kind, length (4 bytes, little endian), payload. Kinds: F all was fetched; then B built, n does not build, i
+no entry point, m out of memory while building, P the prelude failed; then for each call one of V value, D digest of a
+large value, O no plain data, X exception, M out of memory, and, for a reference, T the call's CPU time (in seconds,
+as a double); E at the end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import struct
 import sys
 import types
 
-from referees.evalplus_confine import PR_SET_PDEATHSIG, install_filter, prctl
+from referees.evalplus_confine import PR_SET_PDEATHSIG, Filter, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is slow to import
@@ -31,7 +32,7 @@ PART = 10_000
 REASON_BYTES = 200
 
 
-def confine(job: dict[str, Any]) -> None:
+def confine(job: dict[str, Any], seal: Filter) -> None:
     """Take everything from the child that a candidate does not need. The channel stays, as descriptor 3."""
     os.setsid()
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -47,15 +48,15 @@ def confine(job: dict[str, Any]) -> None:
         most = resource.getrlimit(which)[1]  # the room may already allow less
         least = amount if most == resource.RLIM_INFINITY else min(amount, most)
         resource.setrlimit(which, (least, least))
-    install_filter()
+    seal.install()
 
 
 def send(kind: bytes, payload: bytes = b"") -> None:
     """One frame on the child's channel."""
-    data = kind + struct.pack("<I", len(payload)) + payload
-    view = memoryview(data)
-    while view:
-        view = view[os.write(3, view) :]
+    data = b"".join((kind, struct.pack("<I", len(payload)), payload))
+    sent = os.write(3, data)
+    while sent < len(data):
+        sent += os.write(3, data[sent : sent + (1 << 20)])
 
 
 def why(error: BaseException) -> bytes:
@@ -108,12 +109,13 @@ def answer(value: Any, inline: int) -> None:
     # Texts are equal when their bytes are, whatever the task's rule, so that their digest does.
     most = TEXT_INLINE if type(value) in (str, bytes) else inline
     kept: list[bytes] = []
-    length, digest = 0, hashlib.sha256()
+    length, digest = 0, None
     try:
         for piece in pieces(value):
             length += len(piece)
             kept.append(piece)
             if length > most:
+                digest = digest or hashlib.sha256()
                 for part in kept:
                     digest.update(part)
                 kept.clear()
@@ -122,8 +124,8 @@ def answer(value: Any, inline: int) -> None:
     except BaseException:
         send(b"O", type(value).__name__.encode("utf-8", "replace")[:REASON_BYTES])
         return
-    if length <= most:
-        send(b"V", b"".join(kept))
+    if digest is None:
+        send(b"V", kept[0] if len(kept) == 1 else b"".join(kept))
     else:
         send(b"D", digest.digest() + struct.pack("<Q", length))
 
@@ -159,17 +161,27 @@ def build(job: dict[str, Any]) -> Any:
     return entry
 
 
-def run_child(job: dict[str, Any]) -> None:
+def used() -> float:
+    """Seconds of CPU that this process has used."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def run_child(job: dict[str, Any], seal: Filter) -> None:
     """Build the candidate, make the calls, send what they return."""
-    confine(job)
+    confine(job, seal)
     entry = build(job)
     if entry is None:
         return
+    inline, timed = job["inline"], job["timed"]
     for blob in job["inputs"]:
+        begun = used() if timed else 0.0
         try:
-            answer(entry(*marshal.loads(blob)), job["inline"])
+            answer(entry(*marshal.loads(blob)), inline)
         except MemoryError:
             send(b"M")
         except BaseException as error:
             send(b"X", why(error))
+        if timed:
+            send(b"T", struct.pack("<d", used() - begun))
     send(b"E")

@@ -98,10 +98,17 @@ def prctl(option: int, *values: Any) -> None:
         raise OSError(ctypes.get_errno(), f"prctl({option})")
 
 
-def install_filter() -> None:
-    """Put this process, for good, under the filter. Raises `OSError` or `KeyError` where that can't be done."""
-    program = filter_program(MACHINES[platform.machine()])
-    body = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("@HxxxxxxP", len(program) // 8, ctypes.addressof(body))
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    prctl(PR_SET_SECCOMP, 2, ctypes.create_string_buffer(header, len(header)))
+class Filter:
+    """The filter of this machine, ready to be installed. Raises `KeyError` on a machine that has none."""
+
+    def __init__(self) -> None:
+        """Made once, before any child."""
+        program = filter_program(MACHINES[platform.machine()])
+        self.body = ctypes.create_string_buffer(program, len(program))
+        header = struct.pack("@HxxxxxxP", len(program) // 8, ctypes.addressof(self.body))
+        self.header = ctypes.create_string_buffer(header, len(header))
+
+    def install(self) -> None:
+        """Put this process, for good, under the filter. Raises `OSError` where that can't be done."""
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        prctl(PR_SET_SECCOMP, 2, self.header)

@@ -2,16 +2,19 @@
 What the reference returned: computed in a sealed room, held by the judge, and never sent anywhere.
 
 References run in a room of their own, which no candidate ever enters. Their values are kept in memory up to a bound,
-and, when small, in a file per suite, which pins the version of Python: no run begins by running references.
+and in a file per suite, which pins the version of Python: no run begins by running references again.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import struct
+import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -23,38 +26,43 @@ from harness import environment
 from harness.canonical import digest_bytes, digest_json
 from harness.clock import fresh_token
 from harness.errors import RefereeError, WorkspaceError
-from referees.evalplus_cell import PROTOCOL, Cell, CellLost, Job, Message
+from referees.evalplus_cell import PROTOCOL, Cell, CellLost, Frame, Job, zygote_argv
 from referees.evalplus_kept import Kept
 from referees.evalplus_suite import TIERS, Suite, Tier
 from referees.evalplus_values import parse
 
-__all__ = ["Answer", "Expected", "ExpectedStore"]
+__all__ = ["Answers", "Expected", "ExpectedStore"]
 
-_FORMAT = 1
+_FORMAT = 2
 _KEPT_BYTES = 256 << 20
-_FILE_BYTES = 4 << 20
 _CALL_S = 120.0
 _BUDGET_S = 900.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+@dataclass(frozen=True, kw_only=True)
+class Answers:
     """
-    What one call of the reference gave: `V` the value's bytes, `D` the digest of a large value, `O` something that is
-    no plain data (only its being there counts). `cpu_s` is the CPU time it took, in seconds.
+    What the reference gave on one tier, call by call, as a candidate's process sends it, and the CPU seconds that each
+    call took. Kinds are `V` the value's bytes, `D` the digest of a large value, `O` something that is no plain data
+    (only its being there counts).
     """
 
-    kind: str
-    data: bytes
-    cpu_s: float
+    frames: Sequence[Frame]
+    cpu_s: Sequence[float]
 
-    def value(self) -> Any:
-        """The value, for kind `V`."""
-        return parse(self.data, max_nodes=len(self.data) + 1)
+    def value(self, index: int) -> Any:
+        """The value of a call whose kind is `V`."""
+        data = self.frames[index][1]
+        return parse(data, max_nodes=len(data) + 1)
+
+    @cached_property
+    def total_s(self) -> float:
+        """CPU seconds of the whole tier."""
+        return sum(self.cpu_s)
 
 
-Expected = Mapping[Tier, tuple[Answer, ...]]
-"""The answers to every call of a suite, by tier."""
+Expected = Mapping[Tier, Answers]
+"""What the reference gave, by tier."""
 
 
 class ExpectedStore:
@@ -86,7 +94,7 @@ class ExpectedStore:
             return expected
 
     def _keep(self, key: str, expected: Expected) -> None:
-        size = sum(len(answer.data) + 100 for answers in expected.values() for answer in answers)
+        size = sum(len(payload) + 100 for tier in expected.values() for _, payload in tier.frames)
         if size > _KEPT_BYTES:
             return
         self._kept[key] = (size, expected)
@@ -94,8 +102,14 @@ class ExpectedStore:
             self._kept.popitem(last=False)
 
 
+@cache
+def _programs() -> str:
+    """The digest of what runs in the room: it decides how a value is written."""
+    return digest_json(list(zygote_argv()))
+
+
 def _key(suite: Suite) -> str:
-    return digest_json({"suite": suite.digest, "protocol": PROTOCOL, "format": _FORMAT})
+    return digest_json({**suite.material, "protocol": PROTOCOL, "format": _FORMAT, "programs": _programs()})
 
 
 async def _from_reference(suite: Suite, references: Kept) -> Expected:
@@ -112,50 +126,57 @@ async def _run_reference(cell: Cell, suite: Suite) -> Expected:
     return {tier: await _answers(cell, suite, tier) for tier in TIERS}
 
 
-async def _answers(cell: Cell, suite: Suite, tier: Tier) -> tuple[Answer, ...]:
+async def _answers(cell: Cell, suite: Suite, tier: Tier) -> Answers:
     """Run the reference on one tier."""
-    blobs = suite.blobs(tier)
-    heard: list[Message] = []
+    heard: list[Frame] = []
 
-    async def listen(message: Message) -> bool:
-        heard.append(message)
-        return len(heard) <= len(blobs) + 2
+    async def listen(frames: list[Frame]) -> bool:
+        heard.extend(frames)
+        return len(heard) <= 2 * suite.total(tier) + 2
 
     job = Job(
         code=suite.reference.encode(),
         entry=suite.entry_point,
         prelude=suite.prelude,
-        inputs=blobs,
-        limits=[_CALL_S] * len(blobs),
+        inputs=suite.inputs[tier],
+        calls=suite.total(tier),
         build=_CALL_S,
+        least=_CALL_S,
         budget=_BUDGET_S,
         memory=suite.options.memory_bytes,
+        timed=True,
     )
     ending = await cell.run(job, listen)
-    answers = heard[1:-1]
+    answers, times = heard[1:-1:2], heard[2:-1:2]
     allowed = "VDO" if suite.rule == "not_none" else "VD"
-    if [message.kind for message in (heard[:1] + heard[-1:])] != ["B", "E"] or len(answers) != len(blobs):
-        last = heard[-1] if heard else None
+    if [kind for kind, _ in (heard[:1] + heard[-1:])] != ["B", "E"] or not len(answers) == len(times) == suite.total(
+        tier
+    ):
         raise RefereeError(
-            f"{suite.task_id}: the reference does not run on the {tier} tier ({ending}; "
-            f"last word {last.kind if last else 'none'}, {len(answers)} of {len(blobs)} calls)"
+            f"{suite.task_id}: the reference does not run on the {tier} tier ({ending.word}; "
+            f"last word {heard[-1][0] if heard else 'none'}, {len(answers)} of {suite.total(tier)} calls)"
         )
-    for index, message in enumerate(answers):
-        if message.kind not in allowed:
+    for index, (kind, payload) in enumerate(answers):
+        if kind not in allowed or times[index][0] != "T":
             raise RefereeError(
                 f"{suite.task_id}: call {index} of the {tier} tier gives no value from the reference "
-                f"({message.kind}: {message.payload[:120].decode('utf-8', 'replace')})"
+                f"({kind}: {payload[:120].decode('utf-8', 'replace')})"
             )
-    return tuple(Answer(kind=message.kind, data=message.payload, cpu_s=message.cpu_s) for message in answers)
+    return Answers(
+        frames=tuple(answers),
+        cpu_s=tuple(struct.unpack("<d", payload)[0] for _, payload in times),
+    )
 
 
 def _write(path: Path, expected: Expected) -> None:
-    """Keep `expected` at `path` if it is small. A store that can't be written costs time later, and nothing else."""
-    body = b"".join(answer.data for tier in TIERS for answer in expected[tier])
-    if len(body) > _FILE_BYTES:
-        return
-    index = {tier: [[a.kind, a.cpu_s, len(a.data)] for a in expected[tier]] for tier in TIERS}
-    data = json.dumps({"format": _FORMAT, "tiers": index}).encode() + b"\n" + body
+    """Keep `expected` at `path`. A store that can't be written costs time later, and nothing else."""
+    body = b"".join(payload for tier in TIERS for _, payload in expected[tier].frames)
+    index = {
+        tier: [[kind, len(payload), cpu_s] for (kind, payload), cpu_s in zip(kept.frames, kept.cpu_s, strict=True)]
+        for tier, kept in expected.items()
+    }
+    head = json.dumps({"format": _FORMAT, "tiers": index}).encode()
+    data = head + b"\n" + zlib.compress(body, 1)
     draft = path.with_name(f"{path.name}.{fresh_token(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,16 +192,18 @@ def _read(path: Path, suite: Suite) -> Expected | None:
         digest, _, data = path.read_bytes().partition(b"\n")
         if digest_bytes(data).encode() != digest:
             return None
-        head, _, body = data.partition(b"\n")
-        index, at = json.loads(head)["tiers"], 0
-        expected: dict[Tier, tuple[Answer, ...]] = {}
+        head, _, packed = data.partition(b"\n")
+        index = json.loads(head)
+        body, at = zlib.decompress(packed), 0
+        expected: dict[Tier, Answers] = {}
         for tier in TIERS:
-            answers = []
-            for kind, cpu_s, length in index[tier]:
-                answers.append(Answer(kind=kind, data=body[at : at + length], cpu_s=cpu_s))
+            rows = index["tiers"][tier]
+            frames = []
+            for kind, length, _ in rows:
+                frames.append((kind, body[at : at + length]))
                 at += length
-            expected[tier] = tuple(answers)
-    except (OSError, ValueError, KeyError, TypeError):
+            expected[tier] = Answers(frames=tuple(frames), cpu_s=tuple(row[2] for row in rows))
+    except (OSError, ValueError, KeyError, TypeError, zlib.error):
         return None
-    whole = at == len(body) and all(len(expected[tier]) == len(suite.calls[tier]) for tier in TIERS)
+    whole = at == len(body) and all(len(expected[tier].frames) == suite.total(tier) for tier in TIERS)
     return expected if whole else None

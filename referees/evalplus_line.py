@@ -21,10 +21,11 @@ from harness.values import Evidence, TierReading, Verdict
 from referees.evalplus_cache import VerdictCache
 from referees.evalplus_cell import Cell, CellLost, sing
 from referees.evalplus_expected import Expected, ExpectedStore
+from referees.evalplus_facts import tests_of
 from referees.evalplus_kept import Kept, kept
 from referees.evalplus_options import EvalPlusOptions
-from referees.evalplus_suite import Suite, load_suite
-from referees.evalplus_tiers import CLASSES, TierRun, crashed, judge_tier
+from referees.evalplus_suite import Suite, Suites
+from referees.evalplus_tiers import CLASSES, TierRun, crashed, job_of, judge_tier, not_run
 
 __all__ = ["Line", "Means", "open_line"]
 
@@ -38,6 +39,7 @@ class Means:
     """What a line works with. `image` is the digest of the rooms' image, part of what a kept verdict is found by."""
 
     options: EvalPlusOptions
+    suites: Suites
     store: ExpectedStore
     clock: Clock
     cache: VerdictCache | None = None
@@ -61,7 +63,7 @@ class Line:
 
     async def verdict(self, exhibit: Exhibit, sealed: SealedHalf) -> Verdict:
         """The verdict on an exhibit. Raises `RefereeError` or `WorkspaceError` when, twice, it could not be had."""
-        means, suite = self._means, load_suite(sealed, self._means.options)
+        means, suite = self._means, self._means.suites(sealed)
         if means.cache is not None:
             found = means.cache.get(suite=suite.digest, image=means.image, source=exhibit.digest)
             if found is not None:
@@ -76,8 +78,8 @@ class Line:
         started = self._means.clock.monotonic()
         done = await self._done(lambda cell: _examine(cell, exhibit, suite, expected))
         if isinstance(done, CellLost):
-            return _verdict(exhibit, suite, _Examined(public=crashed(suite, done)), seconds=None)
-        return _verdict(exhibit, suite, done, seconds=self._means.clock.monotonic() - started)
+            done = _Examined(public=crashed(suite, done))
+        return _verdict(exhibit, suite, expected, done, seconds=self._means.clock.monotonic() - started)
 
     async def public(self, suite: Suite, code: bytes) -> tuple[TierRun, Expected]:
         """The public tier alone, for a seat's rounds. Raises as `judge` does."""
@@ -127,7 +129,7 @@ async def _examine(cell: Cell, exhibit: Exhibit, suite: Suite, expected: Expecte
     hidden = None
     public = await judge_tier(cell, suite, "public", expected, entry.data, full=True)
     # A task without hidden calls is decided by its public ones.
-    if public.reading == "PASS" and suite.calls["hidden"]:
+    if public.reading == "PASS" and suite.total("hidden"):
         hidden = await judge_tier(cell, suite, "hidden", expected, entry.data, full=False)
     if (hidden or public).reading in _DOUBTFUL:
         await sing(cell)
@@ -138,10 +140,10 @@ def _missing(exhibit: Exhibit, suite: Suite) -> TierRun:
     file = suite.options.file
     dropped = "".join(f" (it was left out: {entry.why})" for entry in exhibit.dropped if entry.path == file)
     why = f"build: the exhibit has no {file!r}{dropped}"
-    return TierRun(reading="NO_BUILD", passed=0, total=len(suite.calls["public"]), violated=(), why=why)
+    return not_run(suite, "NO_BUILD", why)
 
 
-def _verdict(exhibit: Exhibit, suite: Suite, examined: _Examined, *, seconds: float | None) -> Verdict:
+def _verdict(exhibit: Exhibit, suite: Suite, expected: Expected, examined: _Examined, *, seconds: float) -> Verdict:
     """The verdict that two tiers make. The hidden one tells its class and nothing else."""
     public, hidden = examined.public, examined.hidden
     reading = (hidden or public).reading
@@ -151,11 +153,25 @@ def _verdict(exhibit: Exhibit, suite: Suite, examined: _Examined, *, seconds: fl
         standing=CLASSES[reading],
         evidence=Evidence(code=exhibit.digest, suite=suite.digest, execution=execution),
         tiers=(
-            TierReading(tier="public", reading=public.reading, passed=public.passed, total=public.total),
+            TierReading(tier="public", reading=public.reading, passed=public.passed, total=len(public.calls)),
             TierReading(tier="hidden", reading=hidden.reading)
             if hidden is not None
             else TierReading(tier="hidden", reading="NOT_RUN", ran=False),
         ),
+        tests=tests_of(suite, expected, public),
         detail=f"public tier, {public.why}" if hidden is None else f"hidden tier: {hidden.reading}",
         seconds=seconds,
+        cpu_s=_sum(public.cpu_s, 0.0 if hidden is None else hidden.cpu_s),
+        limits=_limits(suite, expected),
     )
+
+
+def _sum(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left + right
+
+
+def _limits(suite: Suite, expected: Expected) -> dict[str, float]:
+    """What the candidate's process on the public tier was under; a call's is the longest that one had."""
+    job = job_of(suite, "public", expected["public"], b"")
+    call_s = max([job.least, *job.longer.values()])
+    return {"call_cpu_s": call_s, "build_cpu_s": job.build, "tier_cpu_s": job.budget, "memory_bytes": job.memory}

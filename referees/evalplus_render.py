@@ -14,7 +14,7 @@ from referees.evalplus_compare import Rule
 
 __all__ = ["FACT_CHARS", "RENDERER", "literal", "render"]
 
-RENDERER = 1
+RENDERER = 2
 """The renderer's version, part of a suite's digest: a seat's next round depends on its every character."""
 
 FACT_CHARS = 600
@@ -44,7 +44,8 @@ def render(
     """
     The fact that a candidate violated, or None when it is longer than `limit` characters or can't be written.
 
-    What is free by the task's rule is said in the call: `set(f(x))`, `f(x) is not None`, `abs(f(x) - 1.5) <= 0.0001`.
+    What is free by the task's rule is said in the call: `set(f(x))`, `f(x) is not None`, `(abs(f(x) - 1.5) <= 0.0001)`.
+    So `call == value` is always the assertion.
     """
     try:
         call = f"{entry_point}({', '.join(map(literal, args))})"
@@ -55,10 +56,10 @@ def render(
             call, value = f"({call} is not None)", literal(bool(expected))
         elif rule == "root":
             coefficient_list = literal(args[0])
-            call = f"abs(sum(c * {call} ** i for i, c in enumerate({coefficient_list}))) <= {atol!r}"
+            call = f"(abs(sum(c * {call} ** i for i, c in enumerate({coefficient_list}))) <= {atol!r})"
             value = "True"
         elif atol and type(expected) in (int, float):
-            call, value = f"abs({call} - {value}) <= {atol!r}", "True"
+            call, value = f"(abs({call} - {value}) <= {atol!r})", "True"
     except (ValueError, TypeError):  # an integer of too many digits, or a set of what has no hash
         return None
     return Fact(call=call, expected=value) if len(call) + len(value) <= limit else None

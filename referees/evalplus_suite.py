@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import marshal
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,19 +17,21 @@ from harness.errors import RefereeError
 from harness.tasks.evalplus import SUITE_FILE
 from harness.tasks.evalplus_inputs import convert_inputs
 from harness.tasks.task import SealedHalf
+from referees.evalplus_cell import packed
 from referees.evalplus_compare import DEFAULT_ATOL, RTOL, Rule, rule_for
 from referees.evalplus_options import EvalPlusOptions
 from referees.evalplus_render import FACT_CHARS, RENDERER
 
-__all__ = ["TIERS", "Suite", "Tier", "load_suite", "prelude_of", "referee_source"]
+__all__ = ["TIERS", "Suite", "Suites", "Tier", "load_suite", "prelude_of", "referee_source"]
 
 Tier: TypeAlias = Literal["public", "hidden"]
+_KEPT_SUITES = 600
 TIERS: tuple[Tier, Tier] = ("public", "hidden")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """One task's suite. `calls` holds the arguments of each call, by tier."""
+    """One task's suite. `blobs` holds the marshalled arguments of each call, by tier: each use decodes its own copy."""
 
     task_id: str
     entry_point: str
@@ -36,60 +39,104 @@ class Suite:
     prelude: str
     rule: Rule
     atol: float
-    calls: Mapping[Tier, tuple[list[Any], ...]]
+    blobs: Mapping[Tier, tuple[bytes, ...]]
     options: EvalPlusOptions
 
-    def blobs(self, tier: Tier) -> list[bytes]:
-        """The arguments of each call as the bytes that the cell gets: each call decodes its own copy."""
-        return [marshal.dumps(args, 2) for args in self.calls[tier]]
+    def args(self, tier: Tier, index: int) -> list[Any]:
+        """The arguments of a call, a copy of their own."""
+        args: list[Any] = marshal.loads(self.blobs[tier][index])  # noqa: S302 - written by this process
+        return args
+
+    def total(self, tier: Tier) -> int:
+        """How many calls a tier has."""
+        return len(self.blobs[tier])
+
+    @cached_property
+    def inputs(self) -> Mapping[Tier, bytes]:
+        """The inputs of each tier as the cell gets them."""
+        return {tier: packed(blobs) for tier, blobs in self.blobs.items()}
+
+    @cached_property
+    def material(self) -> dict[str, Any]:
+        """What the expected values depend on, as JSON data."""
+        return {
+            "task_id": self.task_id,
+            "entry_point": self.entry_point,
+            "reference": digest_bytes(self.reference.encode()),
+            "inputs": {tier: digest_bytes(self.inputs[tier]) for tier in TIERS},
+            "prelude": digest_bytes(self.prelude.encode()),
+            "rule": self.rule,
+            "python": self.options.python,
+        }
 
     @cached_property
     def description(self) -> dict[str, Any]:
         """Everything that a verdict by this suite depends on, as JSON data; `digest` is the SHA-256 of the rest."""
         rest: dict[str, Any] = {
-            "task_id": self.task_id,
-            "entry_point": self.entry_point,
-            "reference": digest_bytes(self.reference.encode()),
-            "inputs": {tier: digest_bytes(b"".join(self.blobs(tier))) for tier in TIERS},
-            "counts": {tier: len(self.calls[tier]) for tier in TIERS},
+            **self.material,
+            "counts": {tier: self.total(tier) for tier in TIERS},
             "rule": {"name": self.rule, "atol": self.atol, "default_atol": DEFAULT_ATOL, "rtol": RTOL},
-            "prelude": digest_bytes(self.prelude.encode()),
             "renderer": {"version": RENDERER, "fact_chars": FACT_CHARS},
             "options": self.options.model_dump(mode="json"),
+            "source": referee_source(),
         }
         return {**rest, "digest": digest_json(rest)}
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """The suite's name: SHA-256 over its inputs, reference, rule and options."""
+        """The suite's name: SHA-256 over its inputs, reference, rule, options, and the referee's own source."""
         digest: str = self.description["digest"]
         return digest
+
+
+class Suites:
+    """Suites by the record they are made from: the last few hundred, since candidates of one task come together."""
+
+    def __init__(self, options: EvalPlusOptions) -> None:
+        self._options = options
+        self._kept: OrderedDict[bytes, Suite] = OrderedDict()
+
+    def __call__(self, sealed: SealedHalf) -> Suite:
+        """The suite that `sealed` holds. Raises `RefereeError` when it holds none."""
+        try:
+            key = sealed.tests[SUITE_FILE]
+        except KeyError:
+            return load_suite(sealed, self._options)
+        suite = self._kept.pop(key, None) or load_suite(sealed, self._options)
+        self._kept[key] = suite
+        if len(self._kept) > _KEPT_SUITES:
+            self._kept.popitem(last=False)
+        return suite
 
 
 def load_suite(sealed: SealedHalf, options: EvalPlusOptions) -> Suite:
     """The suite that `sealed` holds. Raises `RefereeError` when it holds none."""
     try:
         record = json.loads(sealed.tests[SUITE_FILE])
-        public, plus = (convert_inputs(record["task_id"], record[key]) for key in ("base_input", "plus_input"))
-        prompt, entry_point = record["prompt"], record["entry_point"]
+        task_id, entry_point, prompt = record["task_id"], record["entry_point"], record["prompt"]
         reference, atol = prompt + record["canonical_solution"], float(record["atol"])
-        rule = rule_for(record["task_id"], entry_point)
+        rule = rule_for(task_id, entry_point)
+        hidden = record["plus_input"] if options.hidden_cap == "all" else record["plus_input"][: options.hidden_cap]
+        public, plus = (convert_inputs(task_id, calls) for calls in (record["base_input"], hidden))
     except (KeyError, TypeError, ValueError) as error:
         raise RefereeError(
             f"tests/{SUITE_FILE} of {sealed!r} is not a suite ({type(error).__name__}): expected a record that "
             "harness.tasks.evalplus.load_evalplus made"
         ) from None  # the cause's text may hold sealed material
-    hidden = plus if options.hidden_cap == "all" else plus[: options.hidden_cap]
     return Suite(
-        task_id=record["task_id"],
+        task_id=task_id,
         entry_point=entry_point,
         reference=reference,
         prelude=prelude_of(prompt, entry_point) if options.prelude else "",
         rule=rule,
         atol=atol,
-        calls={"public": tuple(public), "hidden": tuple(hidden)},
+        blobs={"public": _marshalled(public), "hidden": _marshalled(plus)},
         options=options,
     )
+
+
+def _marshalled(calls: list[list[Any]]) -> tuple[bytes, ...]:
+    return tuple(marshal.dumps(args, 2) for args in calls)
 
 
 def prelude_of(prompt: str, entry_point: str) -> str:
@@ -117,6 +164,7 @@ def prelude_of(prompt: str, entry_point: str) -> str:
     return "\n".join(filter(None, (ast.get_source_segment(prompt, node) for node in kept)))
 
 
+@cache
 def referee_source() -> str:
     """SHA-256 over the source of this referee's modules, so that a registration pins all of them."""
     folder = Path(__file__).parent

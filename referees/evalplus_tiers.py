@@ -7,20 +7,20 @@ stands if it comes again; otherwise a third run decides, whatever it says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import anyio.to_thread
 
 from harness.errors import RefereeError
 from harness.values import Standing
-from referees.evalplus_cell import Cell, CellLost, Job, Message
+from referees.evalplus_cell import Cell, CellLost, Frame, Job, digest_of
 from referees.evalplus_compare import accepts
-from referees.evalplus_expected import Answer, Expected
+from referees.evalplus_expected import Answers, Expected
 from referees.evalplus_suite import Suite, Tier
 from referees.evalplus_values import nodes_in, parse
 
-__all__ = ["CLASSES", "TierRun", "crashed", "judge_tier"]
+__all__ = ["CLASSES", "TierRun", "crashed", "job_of", "judge_tier", "not_run"]
 
 CLASSES: Mapping[str, Standing] = {
     "PASS": "accepted",
@@ -40,28 +40,41 @@ _RESTARTS = 2
 _LARGE = 64 << 10
 _INLINE = 16 << 20
 """Twice what a reference may send whole, so that whole numbers given as floats still arrive as values."""
+_END: Frame = ("E", b"")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TierRun:
-    """What a tier came to. `violated` are indices of calls in source order; `why` says what decided."""
+    """
+    What a tier came to: its reading, what decided it, that of each call in source order (`PASS`, the class that it came
+    to, or `NOT_RUN`), and the CPU seconds of the candidate's processes, None where that is unknown.
+    """
 
     reading: str
-    passed: int
-    total: int
-    violated: tuple[int, ...]
     why: str
+    calls: tuple[str, ...]
+    cpu_s: float | None = None
+
+    @property
+    def passed(self) -> int:
+        """How many calls were accepted."""
+        return self.calls.count("PASS")
+
+    @property
+    def violated(self) -> tuple[int, ...]:
+        """The calls that were not, in source order."""
+        return tuple(index for index, reading in enumerate(self.calls) if reading not in ("PASS", "NOT_RUN"))
 
 
 class _Watcher:
-    """Listens to one run of a tier from call `first` on, and keeps the books over restarts."""
+    """Listens to one run of a tier from call `at` on, and keeps the books over restarts."""
 
-    def __init__(self, suite: Suite, tier: Tier, answers: Sequence[Answer], *, full: bool) -> None:
-        self.suite, self.answers, self.full = suite, answers, full
-        self.calls = suite.calls[tier]
-        self.at, self.passed = 0, 0
+    def __init__(self, suite: Suite, tier: Tier, answers: Answers, *, full: bool) -> None:
+        self.suite, self.tier, self.answers, self.full = suite, tier, answers, full
+        self.script = [*answers.frames, _END]
+        self.at = 0
         self.built = self.over = False
-        self.violated: list[int] = []
+        self.calls = ["NOT_RUN"] * suite.total(tier)
         self.event: tuple[str, str] | None = None
 
     def note(self, reading: str, why: str) -> None:
@@ -69,32 +82,49 @@ class _Watcher:
         if self.event is None:
             self.event = (reading, f"call {self.at}: {why}" if self.built else f"build: {why}")
 
-    async def listen(self, message: Message) -> bool:
-        if not self.built:
-            return self._build(message)
-        if message.kind == "E" and self.at == len(self.calls):
+    async def listen(self, frames: list[Frame]) -> bool:
+        """What the child sent; False when it has been seen enough."""
+        if sum(len(payload) for _, payload in frames) > _LARGE:
+            return await anyio.to_thread.run_sync(self._take, frames)
+        return self._take(frames)
+
+    def _take(self, frames: list[Frame]) -> bool:
+        if frames and not self.built:
+            if not self._build(frames[0]):
+                return False
+            frames = frames[1:]
+        begin, end = self.at, self.at + len(frames)
+        # Most often all is as the reference gave it, which one comparison of bytes tells.
+        if self.suite.rule != "not_none" and frames == self.script[begin:end]:
+            self.at = min(end, len(self.calls))
+            self.calls[begin : self.at] = ["PASS"] * (self.at - begin)
+            self.over = end == len(self.script)
+            return True
+        return all(self._call(frame) for frame in frames)
+
+    def _call(self, frame: Frame) -> bool:
+        if frame == _END and self.at == len(self.calls):
             self.over = True
             return True
-        if message.kind not in "VDOXM" or self.at >= len(self.calls):
+        if frame[0] not in "VDOXM" or self.at >= len(self.calls):
             self.over = True
             self.note("CRASH", "broke the protocol")
             return False
-        if await self._accepted(message):
-            self.passed += 1
-        else:
-            self.violated.append(self.at)
-            self.note(*_class_of(message))
+        reading, why = ("PASS", "") if self._accepts(frame) else _class_of(frame)
+        self.calls[self.at] = reading
+        if reading != "PASS":
+            self.note(reading, why)
         self.at += 1
         return self.full or self.event is None
 
-    def _build(self, message: Message) -> bool:
-        text = message.payload.decode("utf-8", "replace")
-        match message.kind:
+    def _build(self, frame: Frame) -> bool:
+        kind, payload = frame
+        match kind:
             case "B":
                 self.built = True
                 return True
             case "n":
-                self.note("NO_BUILD", text)
+                self.note("NO_BUILD", payload.decode("utf-8", "replace"))
             case "i":
                 self.note("INTERFACE_MISS", f"no callable {self.suite.entry_point!r}")
             case "m":
@@ -104,45 +134,40 @@ class _Watcher:
         self.over = True
         return False
 
-    async def _accepted(self, message: Message) -> bool:
-        if max(len(message.payload), len(self.answers[self.at].data)) > _LARGE:
-            return await anyio.to_thread.run_sync(self._accepts, message)
-        return self._accepts(message)
-
-    def _accepts(self, message: Message) -> bool:
-        answer, suite = self.answers[self.at], self.suite
+    def _accepts(self, frame: Frame) -> bool:
+        (kind, payload), suite, answer = frame, self.suite, self.answers.frames[self.at]
         if suite.rule == "not_none":
-            there = not (answer.kind == "V" and answer.data == b"N")
-            got = object() if message.kind in "OD" else _value(message, len(message.payload) + 1)
-            return message.kind in "VDO" and got is not _BAD and accepts("not_none", "", (), there, got, atol=0.0)
-        if message.kind == answer.kind and message.payload == answer.data:
+            there = answer != ("V", b"N")
+            got = object() if kind in "OD" else _value(payload, len(payload) + 1)
+            return kind in "VDO" and got is not _BAD and accepts("not_none", "", (), there, got, atol=0.0)
+        if frame == answer:
             return True
-        if message.kind != "V":
+        if kind != "V":
             return False
-        if answer.kind == "D":
-            return message.digest == answer.data
-        expected = answer.value()
+        if answer[0] == "D":
+            return digest_of(payload) == answer[1]
+        expected = self.answers.value(self.at)
         # What is equal is made of as many values, but for a list read as a set.
         room = 20_000 if suite.rule == "set" else 0
-        got = _value(message, 2 * nodes_in(expected) + 64 + room)
-        args = self.calls[self.at]
+        got = _value(payload, 2 * nodes_in(expected) + 64 + room)
+        args = suite.args(self.tier, self.at)
         return got is not _BAD and accepts(suite.rule, suite.entry_point, args, expected, got, atol=suite.atol)
 
 
 _BAD = object()
 
 
-def _value(message: Message, max_nodes: int) -> object:
+def _value(payload: bytes, max_nodes: int) -> object:
     try:
-        return parse(message.payload, max_nodes=max_nodes)
+        return parse(payload, max_nodes=max_nodes)
     except ValueError:
         return _BAD
 
 
-def _class_of(message: Message) -> tuple[str, str]:
+def _class_of(frame: Frame) -> tuple[str, str]:
     """The class of a call that was not accepted, and why."""
-    text = message.payload[:200].decode("utf-8", "replace")
-    match message.kind:
+    text = frame[1][:200].decode("utf-8", "replace")
+    match frame[0]:
         case "M":
             return "MEMORY", "out of memory"
         case "X":
@@ -153,10 +178,16 @@ def _class_of(message: Message) -> tuple[str, str]:
             return "FAIL", "another value was expected"
 
 
+def not_run(suite: Suite, reading: str, why: str) -> TierRun:
+    """The public tier of a candidate of which no call was made."""
+    return TierRun(reading=reading, why=why, calls=("NOT_RUN",) * suite.total("public"))
+
+
 def crashed(suite: Suite, lost: CellLost) -> TierRun:
     """The public tier of a candidate that cost us two zygotes."""
-    why = f"twice the zygote was lost while it ran, right after it had judged a known program: {lost}"
-    return TierRun(reading="CRASH", passed=0, total=len(suite.calls["public"]), violated=(), why=why)
+    return not_run(
+        suite, "CRASH", f"twice the zygote was lost while it ran, right after it had judged a known program: {lost}"
+    )
 
 
 async def judge_tier(cell: Cell, suite: Suite, tier: Tier, expected: Expected, code: bytes, *, full: bool) -> TierRun:
@@ -165,43 +196,57 @@ async def judge_tier(cell: Cell, suite: Suite, tier: Tier, expected: Expected, c
 
     Raises `CellLost` when the zygote is gone, and `RefereeError` when the machine was too busy to say anything.
     """
-    first = await _run(cell, suite, tier, expected, code, full=full)
+    answers = expected[tier]
+    job = job_of(suite, tier, answers, code)
+    first = await _run(cell, suite, tier, answers, job, full=full)
     if first.reading not in _AGAIN:
         return first
-    second = await _run(cell, suite, tier, expected, code, full=False)
-    if second.reading == first.reading:
-        return first
-    return await _run(cell, suite, tier, expected, code, full=full)
+    second = await _run(cell, suite, tier, answers, job, full=False)
+    runs = [first, second]
+    if second.reading != first.reading:
+        runs.append(await _run(cell, suite, tier, answers, job, full=full))
+    decided = first if len(runs) == 2 else runs[-1]
+    return replace(decided, cpu_s=sum(run.cpu_s or 0.0 for run in runs))
 
 
-async def _run(cell: Cell, suite: Suite, tier: Tier, expected: Expected, code: bytes, *, full: bool) -> TierRun:
-    watcher = _Watcher(suite, tier, expected[tier], full=full)
-    options, blobs = suite.options, suite.blobs(tier)
-    limits = [max(options.min_time_s, options.time_factor * answer.cpu_s) for answer in expected[tier]]
+def job_of(suite: Suite, tier: Tier, answers: Answers, code: bytes) -> Job:
+    """The run of `code` on all of a tier, under the limits that follow from what the reference took."""
+    options = suite.options
+    least, factor = options.min_time_s, options.time_factor
+    return Job(
+        code=code,
+        entry=suite.entry_point,
+        prelude=suite.prelude,
+        inputs=suite.inputs[tier],
+        calls=suite.total(tier),
+        build=2 * least,
+        least=least,
+        longer={index: factor * cpu_s for index, cpu_s in enumerate(answers.cpu_s) if factor * cpu_s > least},
+        budget=_BUDGET_S + factor * answers.total_s,
+        memory=options.memory_bytes,
+        inline=_INLINE,
+    )
+
+
+async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job, *, full: bool) -> TierRun:
+    watcher, cpu_s = _Watcher(suite, tier, answers, full=full), 0.0
     for _ in range(1 + _RESTARTS):
-        start = watcher.at
         watcher.built = watcher.over = False
-        job = Job(
-            code=code,
-            entry=suite.entry_point,
-            prelude=suite.prelude,
-            inputs=blobs[start:],
-            limits=limits[start:] or [options.min_time_s],
-            build=2 * options.min_time_s,
-            budget=_BUDGET_S + options.time_factor * sum(answer.cpu_s for answer in expected[tier][start:]),
-            memory=options.memory_bytes,
-            inline=_INLINE,
-        )
-        ending = await cell.run(job, watcher.listen)
-        if watcher.over or ending == "stopped":
+        ending = await cell.run(replace(job, first=watcher.at), watcher.listen)
+        cpu_s += ending.cpu_s
+        if watcher.over or ending.word == "stopped":
             break
-        watcher.note(*_class_of_ending(ending, suite))
-        if not (full and watcher.built) or watcher.at >= len(blobs) - 1:
+        reading, why = _class_of_ending(ending.word, suite)
+        watcher.note(reading, why)
+        if not watcher.built or watcher.at >= job.calls:
             break
-        watcher.violated.append(watcher.at)
+        watcher.calls[watcher.at] = reading
+        # What takes too long is not tried further: it would take too long again.
+        if not full or reading == "TIMEOUT" or watcher.at == job.calls - 1:
+            break
         watcher.at += 1
     reading, why = watcher.event or ("PASS", "every call was accepted")
-    return TierRun(reading=reading, passed=watcher.passed, total=len(blobs), violated=tuple(watcher.violated), why=why)
+    return TierRun(reading=reading, why=why, calls=tuple(watcher.calls), cpu_s=cpu_s)
 
 
 def _class_of_ending(ending: str, suite: Suite) -> tuple[str, str]:

@@ -4,13 +4,17 @@ The process that runs candidates, inside a sealed workspace. Its source is sent 
 `evalplus_child` and `evalplus_confine`; all three import the standard library and each other only.
 
 It holds no expected value and no data set. For each job from the judge (one candidate, one tier) it forks a child,
-confines it, passes on the values that the child's calls returned, and kills it. Whatever the child sends is only ever
-a claim of what a call returned: the judge, outside, compares. The child can neither reach the judge's channel (its
-descriptors are closed, the zygote is not dumpable) nor signal, trace, fork or open a socket (a system call filter).
+passes on what the child sends, and kills it. Whatever that is, it is only ever a claim of what a call returned: the
+judge, outside, compares. The child can neither reach the judge's channel (its descriptors are closed, the zygote is
+not dumpable) nor signal, trace, fork or open a socket (a system call filter).
 
-Judge to zygote: length of the payload (4 bytes, little endian), kind, payload; kinds J (job), N (its nonce), K (stop).
-Zygote to judge: length, nonce (16 bytes), kind, payload; kinds R (ready), H (still at it), Z (the job's end), and
-those of the child, each with the CPU time since the one before (8 bytes).
+A child inherits the zygote's memory, so that nothing of one candidate may ever lie in it: the child itself fetches its
+candidate from the judge's channel, and what children send passes through a buffer that no fork takes along.
+
+Judge to zygote: length of the payload (4 bytes, little endian), kind, payload; kinds J (a job's limits), C and I (code
+and inputs, for the child), N (the job's nonce), K (stop).
+Zygote to judge: length, nonce (16 bytes), kind, payload; kinds R (ready), H (still at it), S (what the child sent), Z
+(the job's end: CPU time in nanoseconds, 8 bytes, and how).
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import fcntl
 import gc
 import json
 import marshal
+import mmap
 import os
 import platform
 import random
@@ -30,80 +35,96 @@ import sys
 import time
 
 from referees.evalplus_child import run_child
-from referees.evalplus_confine import MACHINES, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, prctl
+from referees.evalplus_confine import MACHINES, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, Filter, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is slow to import
     from typing import Any
 
-PROTOCOL = 1
+PROTOCOL = 2
 POLL_S = 0.05
+NAPS_S = (0.0005, 0.001, 0.002)
 BEAT_S = 1.0
 MAX_FRAME = 64 << 20
 MAX_JOB_OUTPUT = 512 << 20
+BUFFER_BYTES = 1 << 20
+KINDS = b"BnimPVDOXMTE"
+LAST, TIME = b"nimPE", ord("T")
 
 F_SETPIPE_SZ = 1031
 
 
-def start_child(job: dict[str, Any]) -> tuple[int, int]:
-    """Fork a child for `job`; its pid and the end of its channel to read from."""
+def receive_exactly(count: int) -> bytearray:
+    """The next `count` bytes from the judge. Never reads further, so that no fork inherits what comes after."""
+    data = bytearray(count)
+    view = memoryview(data)
+    while view:
+        read = os.readv(0, [view[: 1 << 20]])
+        if not read:
+            os._exit(0)
+        view = view[read:]
+    return data
+
+
+def receive() -> tuple[bytes, bytearray]:
+    """The next frame from the judge: kind and payload."""
+    head = receive_exactly(5)
+    return bytes(head[4:]), receive_exactly(int.from_bytes(head[:4], "little"))
+
+
+def emit(nonce: bytes, kind: bytes, *payload: Any) -> None:
+    """One frame to the judge."""
+    size = len(nonce) + 1 + sum(map(len, payload))
+    parts = [memoryview(part) for part in (struct.pack("<I", size) + nonce + kind, *payload)]
+    while parts:
+        sent = os.writev(1, parts)
+        while parts and sent >= len(parts[0]):
+            sent -= len(parts.pop(0))
+        if sent:
+            parts[0] = parts[0][sent:]
+
+
+def fetch(job: dict[str, Any]) -> None:
+    """In the child: take the candidate and its inputs from the judge's channel."""
+    (kind, code), (other, inputs) = receive(), receive()
+    if kind + other != b"CI":
+        os._exit(3)
+    job["code"], job["entry"], job["prelude"] = marshal.loads(code)
+    job["inputs"] = marshal.loads(inputs)[job["first"] :]
+
+
+def start_child(job: dict[str, Any], seal: Filter) -> tuple[int, int]:
+    """Fork a child for `job`, and wait until it has fetched the rest of it; its pid, and its channel to read from."""
     reading, writing = os.pipe()
     with contextlib.suppress(OSError):  # a user may own only so many large pipes
-        fcntl.fcntl(writing, F_SETPIPE_SZ, 1 << 20)
-    random.seed(0)
+        fcntl.fcntl(writing, F_SETPIPE_SZ, BUFFER_BYTES)
     pid = os.fork()
     if pid:
         os.close(writing)
+        if os.read(reading, 1) != b"F":
+            os._exit(3)
         return pid, reading
     try:
+        fetch(job)
+        os.write(writing, b"F")
         nowhere = os.open("/dev/null", os.O_RDWR)
         os.dup2(writing, 63)
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)
         os.dup2(63, 3)
         os.closerange(4, 256)
-        run_child(job)
+        run_child(job, seal)
     finally:
         os._exit(0)
 
 
-def receive_exactly(count: int) -> bytes:
-    """The next `count` bytes from the judge. Never reads further, so that no fork inherits what comes after."""
-    parts = []
-    while count:
-        part = os.read(0, min(count, 1 << 20))
-        if not part:
-            os._exit(0)
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
-
-
-def receive() -> tuple[bytes, bytes]:
-    """The next frame from the judge: kind and payload."""
-    (length,) = struct.unpack("<I", receive_exactly(4))
-    return receive_exactly(1), receive_exactly(length)
-
-
-def framed(nonce: bytes, kind: bytes, payload: bytes = b"") -> bytes:
-    """One frame to the judge, as bytes."""
-    return b"".join((struct.pack("<I", len(nonce) + 1 + len(payload)), nonce, kind, payload))
-
-
-def emit(*frames: bytes) -> None:
-    """Send frames to the judge, in one write if the channel takes it."""
-    view = memoryview(b"".join(frames))
-    while view:
-        view = view[os.write(1, view) :]
-
-
-def proc(pid: int, name: str) -> str | None:
-    """A file of /proc about a child, or None once it has gone."""
+def state_of(pid: int) -> str:
+    """The letter of a child's state in /proc, or nothing once it has gone."""
     try:
-        with open(f"/proc/{pid}/{name}", encoding="latin-1") as file:  # noqa: PTH123 - pathlib is slow to import
-            return file.read()
+        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:  # noqa: PTH123 - pathlib is slow to import
+            return file.read().rpartition(")")[2].split()[0]
     except OSError:
-        return None
+        return ""
 
 
 class Watch:
@@ -115,24 +136,22 @@ class Watch:
         # The kernel's number for the CPU clock of a process, see clock_getcpuclockid(3): exact, of all its threads.
         self.clock = (~pid << 3) | 2
         self.started = self.sampled = time.monotonic()
-        self.call, self.base, self.blocked = -1, 0, 0.0
+        self.call, self.base, self.blocked = job["first"] - 1, 0, 0.0
+        self.built = False
 
     def cpu(self) -> int:
         """Nanoseconds of CPU that the child has used."""
         # It goes on being readable until the child has been waited for.
         return time.clock_gettime_ns(self.clock)
 
-    def answered(self) -> int:
-        """Note that a call (or the build) is over; the nanoseconds of CPU that it took."""
-        now = self.cpu()
-        taken, self.base, self.blocked = now - self.base, now, 0.0
-        self.call += 1
-        return taken
+    def answered(self, frames: int) -> None:
+        """Note that so many calls (or the build) are over."""
+        self.base, self.blocked, self.built = self.cpu(), 0.0, True
+        self.call += frames
 
     def limit(self) -> float:
         """Seconds of CPU for what the child does now."""
-        limits = self.job["limits"]
-        seconds: float = self.job["build"] if self.call < 0 else limits[min(self.call, len(limits) - 1)]
+        seconds: float = self.job["longer"].get(self.call, self.job["least"]) if self.built else self.job["build"]
         return seconds
 
     def over(self) -> bytes | None:
@@ -143,9 +162,8 @@ class Watch:
         if cpu > self.job["budget"] * 1e9:
             return b"timeout:budget"
         now = time.monotonic()
-        status = proc(self.pid, "stat")
         # Waiting for a processor or a disk is the machine's doing and never held against the child.
-        if status is not None and status.rpartition(")")[2].split()[0] in "StT":
+        if state_of(self.pid) in ("S", "t", "T"):
             # A long gap between two looks is our own delay: only a little of it is counted.
             self.blocked += min(now - self.sampled, 4 * POLL_S)
         self.sampled = now
@@ -167,104 +185,118 @@ def how_it_died(status: int, usage: Any, memory: int) -> bytes:
     return b"crash:exit status %d" % os.WEXITSTATUS(status)
 
 
-def reap(pid: int, memory: int, patience: float) -> bytes:
-    """Kill the child, wait for it, and say how it died if it was dying by itself within `patience` seconds."""
+def reap(pid: int, memory: int, patience: float) -> tuple[bytes, int]:
+    """
+    Kill the child and wait for it. How it died, if it was dying by itself within `patience` seconds, and the
+    nanoseconds of CPU that it used.
+    """
     until = time.monotonic() + patience
     while True:
         done, status, usage = os.wait4(pid, os.WNOHANG)
-        if done:
-            return how_it_died(status, usage, memory)
-        if time.monotonic() >= until:
+        if done or time.monotonic() >= until:
             break
         time.sleep(0.001)
-    os.kill(pid, signal.SIGKILL)
-    os.wait4(pid, 0)
-    return b"crash:closed its channel and went on"
+    died = how_it_died(status, usage, memory) if done else b"crash:closed its channel and went on"
+    if not done:
+        os.kill(pid, signal.SIGKILL)
+        usage = os.wait4(pid, 0)[2]
+    return died, int((usage.ru_utime + usage.ru_stime) * 1e9)
 
 
-def frames_of(buffer: bytearray) -> list[tuple[bytes, bytes]]:
-    """Take the whole frames off `buffer`, up to what is none; `ValueError` when it begins with that."""
-    frames, start = [], 0
-    while len(buffer) - start >= 5:
-        kind, (length,) = bytes(buffer[start : start + 1]), struct.unpack_from("<I", buffer, start + 1)
-        if kind not in b"BnimPVDOXME" or length > MAX_FRAME:
-            if not frames:
-                raise ValueError
-            break
-        if len(buffer) - start - 5 < length:
-            break
-        frames.append((kind, bytes(buffer[start + 5 : start + 5 + length])))
-        start += 5 + length
-    del buffer[:start]
-    return frames
+class Buffer:
+    """Memory that what children send passes through. No child has it: it is not copied by a fork."""
+
+    def __init__(self) -> None:
+        """Made once, before any child."""
+        self.memory = mmap.mmap(-1, BUFFER_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.memory.madvise(mmap.MADV_DONTFORK)
+        self.view = memoryview(self.memory)
 
 
 class Relay:
-    """Passes on a child's frames, and notices when they are more than any honest child's."""
+    """Passes on what a child sends, and notices when that is more than any honest child's."""
 
-    def __init__(self, watch: Watch, nonce: bytes) -> None:
+    def __init__(self, watch: Watch, buffer: Buffer, nonce: bytes) -> None:
         """For one job."""
-        self.watch, self.nonce = watch, nonce
-        self.buffer, self.total, self.most = bytearray(), 0, len(watch.job["inputs"]) + 2
+        self.watch, self.buffer, self.nonce = watch, buffer, nonce
+        self.total, self.most = 0, watch.job["most"]
+        self.begun = self.left = 0
+        self.last = False
 
-    def take(self, data: bytes) -> bytes | None:
+    def take(self, channel: int) -> bytes | None:
         """
-        Pass on what `data` completes; why the job is over, or None. What comes before a breach is passed on first, so
-        that the first event decides however the child's bytes happen to be cut.
+        Pass on what there is; why the job is over, or None. What comes before a breach is passed on first, so that the
+        first event decides however the child's bytes happen to be cut.
         """
-        self.buffer += data
-        self.total += len(data)
-        try:
-            while frames := frames_of(self.buffer):
-                if over := self.passed_on(frames):
-                    return over
-        except ValueError:
-            return b"crash:broke the protocol"
-        return b"crash:sent too much" if self.total > MAX_JOB_OUTPUT else None
+        read = os.readv(channel, [self.buffer.view[self.begun :]])
+        if not read:
+            return b"closed"
+        self.total += read
+        end, before = self.begun + read, self.most
+        breach, whole = self.scan(end)
+        if before != self.most:
+            self.watch.answered(before - self.most)
+        if whole:
+            emit(self.nonce, b"S", self.buffer.view[:whole])
+        self.begun = end - whole
+        self.buffer.memory.move(0, whole, self.begun)
+        if breach or self.total > MAX_JOB_OUTPUT:
+            return breach or b"crash:sent too much"
+        return b"done" if self.last and not self.left else None
 
-    def passed_on(self, frames: list[tuple[bytes, bytes]]) -> bytes | None:
-        """Pass on as many as an honest child may send; why the job is over, or None."""
-        honest, self.most = frames[: self.most], self.most - len(frames)
-        pack = struct.Struct("<Q").pack
-        emit(*(framed(self.nonce, kind, pack(self.watch.answered()) + payload) for kind, payload in honest))
-        if self.most < 0:
-            return b"crash:sent too much"
-        return b"done" if any(kind in b"EnimP" for kind, _ in honest) else None
+    def scan(self, end: int) -> tuple[bytes | None, int]:
+        """What is wrong with the frames before `end`, and up to where they can be passed on: not within their heads."""
+        at, memory, breach = self.left, self.buffer.memory, None
+        while end - at >= 5 and not self.last:
+            kind, length = memory[at], int.from_bytes(memory[at + 1 : at + 5], "little")
+            if kind not in KINDS or length > MAX_FRAME:
+                breach = b"crash:broke the protocol"
+                break
+            if kind != TIME:
+                if not self.most:
+                    breach = b"crash:sent too much"
+                    break
+                self.most -= 1
+            self.last = kind in LAST
+            at += 5 + length
+        self.left = max(0, at - end)
+        return breach, min(at, end)
 
 
-def supervise(watch: Watch, channel: int, nonce: bytes) -> bytes:
-    """Pass on the child's frames until it ends, a limit is hit or the judge has seen enough; why it ended."""
-    relay, beat = Relay(watch, nonce), time.monotonic()
+def supervise(relay: Relay, channel: int) -> bytes:
+    """Pass on what the child sends until it ends, a limit is hit or the judge has seen enough; why it ended."""
+    watch, beat, naps = relay.watch, time.monotonic(), iter(NAPS_S)
+    nap = next(naps)
     while True:
         readable = select.select([channel, 0], [], [], POLL_S)[0]
-        if 0 in readable and receive() == (b"K", nonce):
+        if 0 in readable and receive() == (b"K", bytearray(relay.nonce)):
             return b"stopped"
         if channel in readable:
-            data = os.read(channel, 1 << 20)
-            if not data:
-                return b"closed"
-            if over := relay.take(data):
+            if over := relay.take(channel):
                 return over
+            # Not every answer by itself wakes us: they gather for a moment.
+            select.select([0], [], [], nap)
+            nap = next(naps, nap)
         now = time.monotonic()
         if now - watch.sampled >= POLL_S and (over := watch.over()):
             return over
         if now - beat >= BEAT_S:
             beat = now
-            emit(framed(nonce, b"H"))
+            emit(relay.nonce, b"H")
 
 
-def serve(job: dict[str, Any]) -> None:
+def serve(job: dict[str, Any], seal: Filter, buffer: Buffer) -> None:
     """One job, from the fork to the child's end."""
-    pid, channel = start_child(job)
+    pid, channel = start_child(job, seal)
     # Only now, so that the child's memory does not hold it.
     kind, nonce = receive()
     if kind != b"N":
         os._exit(3)
-    ending = supervise(Watch(pid, job), channel, nonce)
+    ending = supervise(Relay(Watch(pid, job), buffer, bytes(nonce)), channel)
     # Kept open until the child is dead: a write to a closed channel would kill it, and hide what it died of.
-    died = reap(pid, job["memory"], 0.2 if ending == b"closed" else 0.0)
+    died, cpu = reap(pid, job["memory"], 0.2 if ending == b"closed" else 0.0)
     os.close(channel)
-    emit(framed(nonce, b"Z", died if ending == b"closed" else ending))
+    emit(bytes(nonce), b"Z", struct.pack("<Q", cpu), died if ending == b"closed" else ending)
 
 
 def main() -> None:
@@ -278,12 +310,14 @@ def main() -> None:
     for name in f"{preload} statistics datetime dataclasses enum abc collections.abc".split():
         __import__(name)
     sys.set_int_max_str_digits(0)
+    known = platform.machine() in MACHINES
+    seal, buffer = Filter() if known else None, Buffer()
+    random.seed(0)
     gc.collect()
     gc.freeze()
-    known = platform.machine() in MACHINES
     hello = {"protocol": PROTOCOL, "python": platform.python_version(), "machine": platform.machine(), "filter": known}
-    emit(framed(b"\0" * 16, b"R", json.dumps(hello).encode()))
-    while True:
+    emit(b"\0" * 16, b"R", json.dumps(hello).encode())
+    while seal is not None:
         kind, payload = receive()
         if kind == b"J":
-            serve(marshal.loads(payload))
+            serve(marshal.loads(payload), seal, buffer)

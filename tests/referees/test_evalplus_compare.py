@@ -170,7 +170,7 @@ def test_facts_are_literal() -> None:
     assert (fact.call, fact.expected) == ("(check_str('a') is not None)", "False")
     fact = render("equal", "area", [2], 1.5, atol=0.01)
     assert fact is not None
-    assert (fact.call, fact.expected) == ("abs(area(2) - 1.5) <= 0.01", "True")
+    assert (fact.call, fact.expected) == ("(abs(area(2) - 1.5) <= 0.01)", "True")
     assert render("equal", "f", ["x" * FACT_CHARS], 1, atol=0.0) is None
     assert render("equal", "f", [1], 10**5000, atol=0.0) is None
 

@@ -102,6 +102,34 @@ async def test_evidence_names_code_and_suite() -> None:
     assert verdict.same_as(again)
 
 
+async def test_a_verdict_tells_its_public_tests_and_its_limits(tmp_path: Path) -> None:
+    """
+    Each public call has its reading, a violated one the assertion as text that Python reads; the hidden tier has none.
+    """
+    task = own(tmp_path, base_input=[[1], [2], [3]], canonical_solution="    return [x, 0.5] if x < 3 else [None]\n")
+    code = exhibit("def f(x):\n    return [x, 0.5] if x == 1 else x\n")
+    wrong = await EvalPlusReferee().judge(code, task.open, task.sealed, LocalRooms())
+    assert [(test.id, test.reading, test.detail) for test in wrong.tests] == [
+        ("public[0]", "PASS", ""),
+        ("public[1]", "FAIL", "f(2) == [2, 0.5]"),
+        ("public[2]", "FAIL", "f(3) == [None]"),
+    ]
+    assert wrong.limits == {
+        "call_cpu_s": 1.0,
+        "build_cpu_s": 2.0,
+        "tier_cpu_s": pytest.approx(60, 0.01),
+        "memory_bytes": 2 << 30,
+    }
+    assert wrong.seconds is not None
+    assert wrong.cpu_s is not None
+    assert 0 < wrong.cpu_s < 5
+    unbuilt = await EvalPlusReferee().judge(exhibit("def"), task.open, task.sealed, LocalRooms())
+    assert [(test.reading, test.detail) for test in unbuilt.tests] == [("NOT_RUN", "")] * 3
+    slow = exhibit("def f(x):\n    while x == 2: pass\n    return [x, 0.5]\n")
+    stopped = await EvalPlusReferee({"min_time_s": 0.1}).judge(slow, task.open, task.sealed, LocalRooms())
+    assert [test.reading for test in stopped.tests] == ["PASS", "TIMEOUT", "NOT_RUN"]
+
+
 CLASSES: list[tuple[str | bytes, tuple[str, str, str]]] = [
     ("def f(x):\n    return x + 1\n", ("PASS", "PASS", "PASS")),
     ("def f(x):\n    return min(x, 9) + 1\n", ("FAIL", "PASS", "FAIL")),
@@ -237,7 +265,7 @@ def test_what_a_suite_says(tmp_path: Path) -> None:
     assert full.suite(task.sealed)["counts"] == {"public": 3, "hidden": 400}
     assert capped.suite(task.sealed)["digest"] != full.suite(task.sealed)["digest"]
     assert "return x + 1" not in json.dumps(capped.suite(task.sealed))
-    assert load_suite(task.sealed, full.options).calls["hidden"][399] == [399]
+    assert load_suite(task.sealed, full.options).args("hidden", 399) == [399]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import ctypes
 import hashlib
 import marshal
+import os
 import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -99,16 +101,90 @@ def test_what_is_plain(value: Any, read_as: Any, sent: list[tuple[bytes, bytes]]
         assert sent == [(b"V", marshal.dumps(read_as, 2))]
 
 
-def test_frames_of_a_child() -> None:
-    """Whole frames are taken off, a part is kept, and what is none is refused, once what came before it was taken."""
-    one = b"V" + struct.pack("<I", 2) + b"ab"
-    buffer = bytearray(one + one[:4])
-    assert zygote.frames_of(buffer) == [(b"V", b"ab")]
-    assert bytes(buffer) == one[:4]
-    for bad in (b"?" + struct.pack("<I", 0), b"V" + struct.pack("<I", zygote.MAX_FRAME + 1)):
-        with pytest.raises(ValueError, match=r"^$"):
-            zygote.frames_of(bytearray(bad))
-        assert zygote.frames_of(bytearray(one + bad)) == [(b"V", b"ab")]
+class Still:
+    """A watch that only counts."""
+
+    def __init__(self, most: int) -> None:
+        self.job, self.calls = {"most": most}, 0
+
+    def answered(self, frames: int) -> None:
+        """So many more."""
+        self.calls += frames
+
+
+@pytest.fixture
+def passed_on(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What a relay passes on."""
+    got: list[bytes] = []
+    monkeypatch.setattr(zygote, "emit", lambda _nonce, _kind, payload: got.append(bytes(payload)))
+    return got
+
+
+def relayed(chunks: list[bytes], most: int = 99) -> tuple[list[bytes | None], int]:
+    """What a relay says after each of `chunks`, and how many calls it counted."""
+    reading, writing = os.pipe()
+    watch = Still(most)
+    relay = zygote.Relay(watch, zygote.Buffer(), b"")  # type: ignore[arg-type]  # a watch that only counts
+    said = []
+    for chunk in chunks:
+        os.write(writing, chunk)
+        said.append(relay.take(reading))
+    os.close(writing)
+    os.close(reading)
+    return said, watch.calls
+
+
+def framed(kind: bytes, payload: bytes) -> bytes:
+    """A child's frame."""
+    return kind + struct.pack("<I", len(payload)) + payload
+
+
+def test_frames_of_a_child(passed_on: list[bytes]) -> None:
+    """However they are cut, frames are counted, and passed on as they are; the last one ends the job."""
+    whole = framed(b"B", b"") + framed(b"V", b"ab") + framed(b"T", bytes(8)) + framed(b"V", b"") + framed(b"E", b"")
+    for size in range(1, len(whole) + 1):
+        passed_on.clear()
+        chunks = [whole[at : at + size] for at in range(0, len(whole), size)]
+        said, calls = relayed(chunks)
+        assert [*[None] * (len(chunks) - 1), b"done"] == said
+        assert calls == 4
+        assert b"".join(passed_on) == whole
+
+
+def test_what_is_no_frame_ends_the_job(passed_on: list[bytes]) -> None:
+    """An unknown kind, a length beyond all measure, and more frames than the job has calls."""
+    for bad in (framed(b"?", b""), b"V" + struct.pack("<I", zygote.MAX_FRAME + 1)):
+        assert relayed([bad]) == ([b"crash:broke the protocol"], 0)
+    assert passed_on == []
+    one = framed(b"V", b"ab")
+    for bad, most, word in ((framed(b"?", b""), 9, b"broke the protocol"), (one, 2, b"sent too much")):
+        # What came before is passed on, however it was cut.
+        for chunks in ([one + one + bad], [one + one[:3], one[3:] + bad]):
+            passed_on.clear()
+            said, calls = relayed(chunks, most)
+            assert (said[-1], calls, b"".join(passed_on)) == (b"crash:" + word, 2, one + one)
+
+
+def test_no_fork_takes_the_buffer_along() -> None:
+    """What children sent is not in the memory of the next one: to look for it there is a bad address."""
+    buffer = zygote.Buffer()
+    buffer.memory[:6] = b"secret"
+    pid = os.fork()
+    if pid == 0:
+        try:
+            # The kernel reads it for us, so that a page that is not there is an error and no crash.
+            os.write(os.open(os.devnull, os.O_WRONLY), buffer.view[:6])
+            with open("/proc/self/maps") as maps:  # noqa: PTH123 - the least that a forked process can do
+                there = any(line.startswith(f"{address(buffer):x}-") for line in maps)
+            os._exit(1 if there else 0)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def address(buffer: zygote.Buffer) -> int:
+    """Where the buffer begins."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer.memory))
 
 
 def run_filter(program: bytes, arch: int, number: int, *arguments: int) -> int:

@@ -1,0 +1,51 @@
+"""What a public tier tells of its calls: violated assertions for a seat, and a reading of each for the record."""
+
+from __future__ import annotations
+
+from harness.values import TestReading
+from harness.views import Fact
+from referees.evalplus_expected import Expected
+from referees.evalplus_render import FACT_CHARS, render
+from referees.evalplus_suite import Suite
+from referees.evalplus_tiers import TierRun
+
+__all__ = ["facts_of", "tests_of"]
+
+_MOST_FACTS = 6
+_TEST_CHARS = 4000
+"""Enough for every public assertion of EvalPlus's own data sets. One that is longer is left out whole, as a fact is."""
+
+
+def facts_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[Fact, ...]:
+    """The first six violated public assertions that can be written, in source order."""
+    facts: list[Fact] = []
+    for index in run.violated:
+        fact = _fact(suite, expected, index, FACT_CHARS)
+        if fact is not None:
+            facts.append(fact)
+        if len(facts) == _MOST_FACTS:
+            break
+    return tuple(facts)
+
+
+def tests_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[TestReading, ...]:
+    """The reading of each public call; that of a violated one says the assertion, `f(1) == 2`."""
+    tests = []
+    for index, reading in enumerate(run.calls):
+        fact = _fact(suite, expected, index, _TEST_CHARS) if index in run.violated else None
+        detail = "" if fact is None else f"{fact.call} == {fact.expected}"
+        tests.append(TestReading(id=f"public[{index}]", reading=reading, detail=detail))
+    return tuple(tests)
+
+
+def _fact(suite: Suite, expected: Expected, index: int, limit: int) -> Fact | None:
+    kind, data = expected["public"].frames[index]
+    if suite.rule == "not_none":
+        value: object = (kind, data) != ("V", b"N")
+    # A value of more bytes than this has more characters than a fact may.
+    elif kind == "V" and len(data) <= 8 * limit:
+        value = expected["public"].value(index)
+    else:
+        return None
+    args = suite.args("public", index)
+    return render(suite.rule, suite.entry_point, args, value, atol=suite.atol, limit=limit)
