@@ -155,7 +155,8 @@ def _figure_lines(data: dict[str, Any]) -> Iterator[str]:
         for figure in data["pass_at_k"][name]:
             interval = figure["interval"]
             shown = "no interval" if interval is None else f"[{interval[0]:.3f}, {interval[1]:.3f}]"
-            yield f"  {label:<32}pass@{figure['k']:<5}{figure['value']:.3f}  {shown}"
+            by = figure["method"].partition(",")[0]
+            yield f"  {label:<32}pass@{figure['k']:<5}{figure['value']:.3f}  {shown}  {by}"
     figures = [figure for name, _, _ in TIERS for figure in data["pass_at_k"][name]]
     methods = dict.fromkeys(f"{figure['level']:.0%} intervals: {figure['method']}" for figure in figures)
     for text in (*methods, *([data["source"]] if methods else [])):

@@ -86,7 +86,8 @@ class Bench:
     """A folder with tasks and samples, a judge and a backend. `notes` is what was said on the way."""
 
     def __init__(self, folder: Path, judge: ScriptedJudge, facts: dict[str, Any]) -> None:
-        self.folder, self.judge, self.notes, self.stop_after = folder, judge, "", 10**9
+        self.folder, self.judge, self.facts = folder, judge, facts
+        self.notes, self.stop_after = "", 10**9
         self.backend = FakeBackend(name="docker", make=lambda name: FakeWorkspace(name=name, facts=facts))
         self.data = folder / "tasks.jsonl"
         self.data.write_text("".join(json.dumps(task) + "\n" for task in TASKS))

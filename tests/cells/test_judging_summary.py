@@ -32,7 +32,7 @@ def test_base_and_plus_are_two_figures(bench: Bench) -> None:
     """A sample that passes the public tests alone is right for base only; each with its interval and its method."""
     bench.give("PASS a", "BASE b", "FAIL c")
     said = text(bench)
-    assert "base (public tests)             pass@1    0.667  [0.094, 0.992]" in said
+    assert "base (public tests)             pass@1    0.667  [0.094, 0.992]  Clopper-Pearson over tasks" in said
     assert "plus (public and hidden tests)  pass@1    0.333  [0.008, 0.906]" in said
     assert "95% intervals: Clopper-Pearson over tasks" in said
     assert "arXiv:2107.03374" in said
@@ -177,6 +177,25 @@ def test_an_unknown_benchmark_is_told_with_the_known_ones(
     assert (
         "Did you mean 'humaneval'? Known: humaneval, mbpp. For tasks of your own add --data" in capsys.readouterr().err
     )
+
+
+def test_a_room_that_is_not_as_asked_ends_with_3(proctor: Any, bench: Bench) -> None:
+    """No verdict, no figure, and the fact that is wrong."""
+    bench.facts["network_mode"] = "host"
+    bench.give("PASS a")
+    ended = proctor()
+    assert (ended.code, ended.out) == (3, "")
+    assert "proctor: refused: fence: the workspace is not what the fence asks for: network_mode" in ended.err
+
+
+def test_every_key_is_on_the_page(bench: Bench) -> None:
+    """Of the summary and of a result."""
+    page = (Path(__file__).parents[2] / "docs/how-to/judge-samples.md").read_text("utf-8")
+    bench.give("PASS a")
+    data = summary_to_json(bench.run(), [1])
+    [row] = bench.rows()
+    names = {*data, *data["samples"], *data["tasks"], *data["pass_at_k"]["base"][0], *row, *row["basis"]}
+    assert {name for name in names if f"`{name}`" not in page} == set()
 
 
 class Hand(Clock):
