@@ -2,8 +2,8 @@
 Two rooms and the harness between them: the subject's holds the exhibit, the judge's holds the suite.
 
 The suite's calls cross as frames that the harness passes on unread, within caps; the only thing of the subject's that
-it reads is the greeting. The rooms share nothing else. Whose fault an end is, is noted where it happens: the subject's
-own end is a fault of the subject, everything that goes wrong on the judge's side is the referee's.
+it reads is the greeting. The rooms share nothing else. Whose fault an end is, is noted where it happens: what the
+monitor in its room says of the subject is the subject's, everything else that goes wrong is the referee's.
 """
 
 from __future__ import annotations
@@ -14,30 +14,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from anyio.abc import ByteStream
 
 from harness.errors import RefereeError
 from harness.ports import RoomOpener
 from harness.tree import Tree
 from referees import pytest_bundle
-from referees.pytest_wire import FRAME, LINEAGE, WireError, frame, head, raw_frame
+from referees.pytest_room import CLOSED, Bounds, Fault, Line, SubjectRoom
+from referees.pytest_wire import LINEAGE, WireError, frame, raw_frame
 
-__all__ = ["Bounds", "Hearing", "Order", "hear"]
+__all__ = ["Hearing", "Order", "hear"]
 
-_CLOSED = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Bounds:
-    """What one run of a suite may use; `judge_s` and `judge_bytes` bound the suite's own side."""
-
-    cpu_s: int
-    wall_s: float
-    memory_bytes: int
-    calls: int
-    answer_bytes: int
-    judge_s: float
-    judge_bytes: int
+PATIENCE = 10
+"""A hearing may take this many times what its limits allow together, by the clock: a backstop for a starved machine."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,121 +43,17 @@ class Order:
 
 @dataclass(kw_only=True, slots=True)
 class Hearing:
-    """What came of it: a reading that ended it before the suite ran, or the judge's events."""
+    """
+    What came of it: the judge's events, or a reading that stands whatever they say. `cpu_s` is what the subject used of
+    the processor, in seconds, None where nobody could tell.
+    """
 
     reading: str | None = None
     detail: str = ""
     events: list[dict[str, Any]] = field(default_factory=list)
-
-
-class _Fault(Exception):  # noqa: N818 - it is the subject's fault, and named so
-    """The subject's end or breach: a class of the referee's table, and why."""
-
-    def __init__(self, reading: str, why: str) -> None:
-        super().__init__(why)
-        self.reading = reading
-        self.why = why
-
-
-class _Line:
-    """Frames over a stream of bytes."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self.stream = stream
-        self.buffer = bytearray()
-
-    async def _take(self, count: int) -> bytes:
-        while len(self.buffer) < count:
-            self.buffer += await self.stream.receive()
-        data = bytes(self.buffer[:count])
-        del self.buffer[:count]
-        return data
-
-    async def receive(self, limit: int = FRAME) -> tuple[bytes, bytes]:
-        """Kind and body of the next frame."""
-        length, kind = head(await self._take(5), limit)
-        return kind, await self._take(length)
-
-    async def send(self, data: bytes) -> None:
-        await self.stream.send(data)
-
-
-class _Subject:
-    """The subject's room as the bridge sees it: ask, or a `_Fault`."""
-
-    def __init__(self, line: _Line, bounds: Bounds) -> None:
-        self.line = line
-        self.bounds = bounds
-        self.waited = 0.0
-        self.calls = 0
-        self.answered = 0
-
-    async def load(self, order: Order) -> None:
-        """Hand over the exhibit. Up to here nothing of the subject's has run, so a failure is ours."""
-        orders = {
-            "interface": list(order.interface),
-            "forbidden": list(order.forbidden),
-            "cpu_s": self.bounds.cpu_s,
-            "memory_bytes": self.bounds.memory_bytes,
-        }
-        try:
-            with anyio.fail_after(self.bounds.judge_s):
-                await self.line.send(frame(b"O", orders) + raw_frame(b"T", order.exhibit.to_tar()))
-                kind, _ = await self.line.receive()
-        except (*_CLOSED, WireError, TimeoutError) as error:
-            raise RefereeError(
-                f"the subject's room did not start ({type(error).__name__}): has its image a python3?"
-            ) from error
-        if kind != b"L":
-            raise RefereeError(f"the subject's room answered {kind!r} instead of saying that it is loaded")
-
-    async def receive(self, expected: bytes) -> bytes:
-        """The body of the next frame, waiting no longer than the whole suite may."""
-        started = anyio.current_time()
-        try:
-            with anyio.fail_after(max(0.0, self.bounds.wall_s - self.waited)):
-                kind, body = await self.line.receive()
-        except TimeoutError:
-            raise _Fault("TIMEOUT", f"no answer within {self.bounds.wall_s:g} s of waiting in all") from None
-        except (*_CLOSED, WireError) as error:
-            raise _Fault("CRASH", f"the channel broke: {type(error).__name__} {error}") from None
-        finally:
-            self.waited += anyio.current_time() - started
-        if kind == b"X":
-            raise _ended(body, self.bounds)
-        if kind != expected:
-            raise _Fault("CRASH", f"the subject's process spoke out of turn: {kind!r}")
-        return body
-
-    async def ask(self, request: bytes) -> bytes:
-        """Pass on one call and bring back its answer."""
-        self.calls += 1
-        if self.calls > self.bounds.calls:
-            raise _Fault("TIMEOUT", f"the suite was not done after {self.bounds.calls} calls of the subject")
-        try:
-            with anyio.fail_after(max(0.0, self.bounds.wall_s - self.waited)):
-                await self.line.send(raw_frame(b"C", request))
-        except TimeoutError:
-            raise _Fault("TIMEOUT", f"the call was not taken within {self.bounds.wall_s:g} s") from None
-        except _CLOSED:
-            raise _Fault("CRASH", "the channel broke") from None
-        body = await self.receive(b"R")
-        self.answered += len(body)
-        if self.answered > self.bounds.answer_bytes:
-            raise _Fault("MEMORY", f"the subject's answers are over {self.bounds.answer_bytes} bytes together")
-        return body
-
-
-def _ended(body: bytes, bounds: Bounds) -> _Fault:
-    """How the subject's process ended, by the word of the process that waited for it: any of it is a rejection."""
-    try:
-        end = dict(json.loads(body))
-    except (ValueError, TypeError, RecursionError):
-        return _Fault("CRASH", "the subject's process ended and left nonsense")
-    if end.get("cpu") is True:
-        return _Fault("TIMEOUT", f"the subject used its {bounds.cpu_s} s of the processor")
-    how = f"signal {end.get('signal')}" if end.get("signal") else f"exit status {end.get('status')}"
-    return _Fault("CRASH", f"the subject's process ended by {how[:40]}")
+    cpu_s: float | None = None
+    late: tuple[str, str] | None = None
+    """A reading, and why, that stands if all tests passed: the subject's end after its last answer."""
 
 
 def _greeting(body: bytes, order: Order) -> tuple[dict[str, Any], Hearing | None]:
@@ -217,7 +101,7 @@ async def hear(order: Order, rooms: RoomOpener) -> Hearing:
     Raises `RefereeError` when the judge's side fails, and passes on what the workspaces raise.
     """
     async with rooms() as room, room.stream(pytest_bundle.command("subject")) as stream:
-        ended = await _blamed(_begin(_Line(stream), order, rooms))
+        ended = await _blamed(_begin(Line(stream), order, rooms))
     # Raised here: what is raised inside a stream may come out of it in a group, and nobody could tell whose it is.
     if isinstance(ended, RefereeError):
         raise ended
@@ -231,39 +115,53 @@ async def _blamed(work: Coroutine[Any, Any, Hearing | RefereeError]) -> Hearing 
         return error
 
 
-async def _begin(line: _Line, order: Order, rooms: RoomOpener) -> Hearing | RefereeError:
+async def _begin(line: Line, order: Order, rooms: RoomOpener) -> Hearing | RefereeError:
+    """The hearing, within a time that no machine should need: neither side's own limits rest on the clock."""
+    bounds = order.bounds
+    patience_s = PATIENCE * (bounds.cpu_s + bounds.wall_s + bounds.judge_s)
+    with anyio.move_on_after(patience_s):
+        return await _opened(SubjectRoom(line, bounds), order, rooms)
+    return Hearing(reading="UNSCORABLE", detail=f"the machine was too busy: nothing was decided in {patience_s:g} s")
+
+
+async def _opened(subject: SubjectRoom, order: Order, rooms: RoomOpener) -> Hearing | RefereeError:
     """Load the exhibit, hear its greeting, and only then open the judge's room."""
-    subject = _Subject(line, order.bounds)
-    await subject.load(order)
+    await subject.load(order.exhibit, order.interface, order.forbidden)
     try:
         body = await subject.receive(b"H")
-    except _Fault as fault:
+    except Fault as fault:
         exited = fault.reading == "CRASH" and "exit status" in fault.why
-        return Hearing(reading="NO_BUILD" if exited else fault.reading, detail=f"at import: {fault.why}")
+        reading = "NO_BUILD" if exited else fault.reading
+        return Hearing(reading=reading, detail=f"at import: {fault.why}", cpu_s=subject.cpu_s)
     names, ended = _greeting(body, order)
     if ended is not None:
-        return ended
+        return await _left(subject, ended)
     async with rooms() as room, room.stream(pytest_bundle.command("judge")) as stream:
-        return await _blamed(_judged(_Line(stream), subject, order, names))
+        return await _blamed(_judged(Line(stream), subject, order, names))
 
 
-async def _judged(judge: _Line, subject: _Subject, order: Order, names: dict[str, Any]) -> Hearing:
-    bounds = order.bounds
-    with anyio.move_on_after(bounds.wall_s + bounds.judge_s):
-        try:
-            await _load_judge(judge, order, names)
-            return Hearing(events=await _conduct(judge, subject))
-        except _CLOSED as error:
-            raise RefereeError("the judge's room ended before the suite did") from error
-        except (WireError, ValueError) as error:
-            raise RefereeError(f"the judge's room sent nonsense: {error}") from error
-    if subject.calls:
-        # The suite's own time is bounded and was measured by the controls; what is left is the subject's answers.
-        return Hearing(reading="TIMEOUT", detail=f"the suite was not done {bounds.judge_s:g} s after its time")
-    raise RefereeError(f"the judge's room did nothing for {bounds.wall_s + bounds.judge_s:g} s")
+async def _left(subject: SubjectRoom, hearing: Hearing) -> Hearing:
+    """What was heard, and how the subject took its leave: a breach stands over all of it, another end over a PASS."""
+    fault = await subject.leave()
+    if fault is not None and fault.breach:
+        hearing.reading, hearing.detail = fault.reading, fault.why
+    elif fault is not None and hearing.reading is None:
+        hearing.late = (fault.reading, fault.why)
+    hearing.cpu_s = subject.cpu_s
+    return hearing
 
 
-async def _load_judge(judge: _Line, order: Order, names: dict[str, Any]) -> None:
+async def _judged(judge: Line, subject: SubjectRoom, order: Order, names: dict[str, Any]) -> Hearing:
+    try:
+        await _load_judge(judge, order, names)
+        return await _left(subject, await _conduct(judge, subject))
+    except CLOSED as error:
+        raise RefereeError("the judge's room ended before the suite did") from error
+    except (WireError, ValueError) as error:
+        raise RefereeError(f"the judge's room sent nonsense: {error}") from error
+
+
+async def _load_judge(judge: Line, order: Order, names: dict[str, Any]) -> None:
     kind, body = await judge.receive()
     python = json.loads(body)
     if kind != b"L" or python["version"] < [3, 10]:
@@ -275,26 +173,35 @@ async def _load_judge(judge: _Line, order: Order, names: dict[str, Any]) -> None
         "nonce": order.nonce,
         "only": None if order.only is None else list(order.only),
         "judge_bytes": order.bounds.judge_bytes,
+        "judge_s": order.bounds.judge_s,
     }
     await judge.send(frame(b"O", orders) + raw_frame(b"Z", bundle) + raw_frame(b"T", order.suite.to_tar()))
 
 
-async def _conduct(judge: _Line, subject: _Subject) -> list[dict[str, Any]]:
+async def _conduct(judge: Line, subject: SubjectRoom) -> Hearing:
     """Pass the suite's calls on until the judge says that it has finished."""
-    events: list[dict[str, Any]] = []
-    gone: _Fault | None = None
+    hearing = Hearing()
+    gone: Fault | None = None
     while True:
         kind, body = await judge.receive()
         if kind == b"E":
-            events.append(json.loads(body))
-            if events[-1]["event"] == "finished":
-                return events
+            hearing.events.append(json.loads(body))
+            if hearing.events[-1]["event"] == "finished":
+                return hearing
         elif kind == b"C" and gone is None:
             try:
                 await judge.send(raw_frame(b"R", await subject.ask(body)))
-            except _Fault as fault:
+            except Fault as fault:
                 gone = fault
+                if fault.breach:
+                    hearing.reading, hearing.detail = fault.reading, fault.why
                 await judge.send(frame(b"D", [fault.reading, fault.why]))
+        elif kind == b"T" and subject.calls:
+            # What the suite needs by itself was measured by the controls; what is left is what it was answered.
+            hearing.reading, hearing.detail = "TIMEOUT", f"the suite was over its own time ({body[:20].decode()})"
+            return hearing
+        elif kind == b"T":
+            raise RefereeError(f"the suite is over its own time before it calls the subject: {body[:20]!r}")
         elif kind == b"B":
             raise RefereeError(f"the judge's program failed:\n{json.loads(body)}")
         else:

@@ -22,9 +22,13 @@ __all__ = ["archive", "command", "runner_digest", "versions"]
 _PACKAGES = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
 _DISTRIBUTIONS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
 _LEXERS = frozenset({"__init__.py", "_mapping.py", "python.py", "diff.py"})
+_SENT = {
+    "judge": ("pytest_wire", "pytest_confine", "pytest_watch", "pytest_remote", "pytest_judge"),
+    "subject": ("pytest_wire", "pytest_confine", "pytest_watch", "pytest_subject", "pytest_monitor"),
+}
 _OURS = (
-    *("pytest_wire", "pytest_remote", "pytest_subject", "pytest_judge"),
-    *("pytest_bridge", "pytest_report", "pytest_screen", "pytest_suite"),
+    *dict.fromkeys(name for names in _SENT.values() for name in names),
+    *("pytest_bridge", "pytest_room", "pytest_report", "pytest_screen", "pytest_suite"),
 )
 
 _BOOT = """\
@@ -52,10 +56,7 @@ def command(program: str) -> tuple[str, ...]:
 
     The judge's has no site packages: the pytest that judges is the one that the harness sends, with no plugin.
     """
-    names = (
-        ("pytest_wire", "pytest_remote", "pytest_judge") if program == "judge" else ("pytest_wire", "pytest_subject")
-    )
-    text = _BOOT.format(sources={name: _source(name) for name in names})
+    text = _BOOT.format(sources={name: _source(name) for name in _SENT[program]})
     flags = ("PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", "python3", "-I", "-S") if program == "judge" else ("python3", "-I")
     return (*_CLEAN, *flags, "-c", text, "/workspace")
 

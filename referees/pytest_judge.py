@@ -3,7 +3,7 @@ The judge's side of the `pytest` referee: runs the withheld suite in a room that
 
 The modules of the card's interface are stand-ins whose calls cross to the other room. What this program reports leaves
 by a channel that only it and the harness hold. It runs inside workspaces, so it uses the standard library, the copy of
-pytest that the harness sends, and its neighbours `pytest_wire` and `pytest_remote` only.
+pytest that the harness sends, and its neighbours only.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ import importlib.util
 import io
 import json
 import linecache
+import mmap
 import os
 import resource
 import sys
 import tarfile
+import time
 import traceback
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from referees.pytest_remote import Client, SubjectModule
+from referees.pytest_watch import POLL_S, Watch, adopt
 from referees.pytest_wire import LOAD, frame, read_frame, take_channel, write_all
 
 if TYPE_CHECKING:
@@ -122,43 +125,63 @@ def _lay(archive: bytes, folder: Path) -> None:
             path.write_bytes(source.read() if source is not None else b"")
 
 
-def main(folder: str) -> None:
-    """Run the suite; where that itself fails, say how, so that nobody has to guess."""
-    reader, writer = take_channel()
-    try:
-        _run(folder, reader, writer)
-    except BaseException:  # noqa: BLE001 - whatever it is, the harness is told
-        write_all(writer, frame(b"B", traceback.format_exc()[-4000:]))
+def _loaded(folder: Path, reader: int, writer: int) -> dict[str, Any]:
+    """Say which Python this is, take the orders, and lay down pytest and the suite."""
+    python = {"magic": importlib.util.MAGIC_NUMBER.hex(), "version": list(sys.version_info[:3])}
+    write_all(writer, frame(b"L", python))
+    order: dict[str, Any] = json.loads(read_frame(reader, LOAD)[1])
+    (folder / "pytest.zip").write_bytes(read_frame(reader, LOAD)[1])
+    (folder / "suite").mkdir()
+    _lay(read_frame(reader, LOAD)[1], folder / "suite")
+    (folder / "judge.ini").write_text("[pytest]\n")
+    return order
 
 
-def _run(folder: str, reader: int, writer: int) -> None:
-    """Say which Python this is, take the orders, run pytest, and say how pytest itself ended."""
-    log = Path(folder, "judge.log")
+def _run(folder: Path, client: Client, order: dict[str, Any]) -> None:
+    """Run pytest, and say how pytest itself ended."""
+    log = folder / "judge.log"
     with log.open("wb") as sink:
         os.dup2(sink.fileno(), 1)
         os.dup2(sink.fileno(), 2)
-    python = {"magic": importlib.util.MAGIC_NUMBER.hex(), "version": list(sys.version_info[:3])}
-    write_all(writer, frame(b"L", python))
-    order = json.loads(read_frame(reader, LOAD)[1])
-    bundle = Path(folder, "pytest.zip")
-    bundle.write_bytes(read_frame(reader, LOAD)[1])
-    suite = Path(folder, "suite")
-    suite.mkdir()
-    _lay(read_frame(reader, LOAD)[1], suite)
-    config = Path(folder, "judge.ini")
-    config.write_text("[pytest]\n")
     limit = order["judge_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    sys.path.insert(0, str(bundle))
+    sys.path.insert(0, str(folder / "pytest.zip"))
     sys.dont_write_bytecode = True
     import pytest
 
     _wrapped()
-    client = Client(reader, writer)
     _stand_ins(client, order)
-    reporter = Reporter(client, writer, order["nonce"], order["only"])
-    options = ["-c", str(config), "--rootdir", str(suite), "--confcutdir", str(suite), "--assert=plain"]
+    reporter = Reporter(client, client.writer, order["nonce"], order["only"])
+    suite = str(folder / "suite")
+    options = ["-c", str(folder / "judge.ini"), "--rootdir", suite, "--confcutdir", suite, "--assert=plain"]
     quiet = ["-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"]
-    status = pytest.main([*options, *quiet, str(suite)], plugins=[reporter])
+    status = pytest.main([*options, *quiet, suite], plugins=[reporter])
     said = log.read_text(encoding="utf-8", errors="replace")[-2000:] if status not in (0, 1) else ""
     reporter.send("finished", status=int(status), pytest=pytest.__version__, said=said)
+
+
+def main(folder: str) -> None:
+    """
+    Run the suite in a process of its own, and watch it: what a suite is answered may make it work, or wait, for ever.
+
+    Where it fails, say how, so that nobody has to guess; `T` says that it was over its own time.
+    """
+    reader, writer = take_channel()
+    order = _loaded(Path(folder), reader, writer)
+    turn = mmap.mmap(-1, 1)
+    child = os.fork()
+    if child == 0:
+        try:
+            _run(Path(folder), Client(reader, writer, turn), order)
+        except BaseException:  # noqa: BLE001 - whatever it is, the harness is told
+            write_all(writer, frame(b"B", traceback.format_exc()[-4000:]))
+        os._exit(0)
+    adopt()
+    watch = Watch(child, order["judge_s"], order["judge_s"])
+    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if over := watch.look(waited_for=turn[0] == 0):
+            watch.end_all()
+            write_all(writer, frame(b"T", over))
+            return
+        time.sleep(POLL_S)
+    watch.end_all()

@@ -12,10 +12,20 @@ from harness.values import Standing
 from harness.views import Fact, PublicReading
 from referees.pytest_report import Report
 
-__all__ = ["FACTS", "PublicTier", "fact"]
+__all__ = ["FACTS", "Found", "PublicTier", "fact"]
 
 FACTS = 6
 """The most facts that a reading carries."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What one run of a suite came to; `cpu_s` is what the subject used of the processor, in seconds."""
+
+    reading: str
+    detail: str = ""
+    report: Report | None = None
+    cpu_s: float | None = None
 
 
 def fact(line: str) -> Fact | None:
@@ -42,17 +52,18 @@ class PublicTier:
     card: SuiteCard
     environment: Tree
     standing: Callable[[str], Standing]
-    run: Callable[[Exhibit, list[str]], Awaitable[tuple[str, str, Report | None]]]
+    run: Callable[[Exhibit, list[str]], Awaitable[Found]]
 
     async def __call__(self, code: str) -> PublicReading:
         """Run the public tests, and no other, against `code`."""
         path = f"{self.card.interface[0].module.replace('.', '/')}.py"
         tree = self.environment.merged(Tree.of({path: code}))
-        reading, _, report = await self.run(Exhibit(tree=tree), list(self.card.public))
+        found = await self.run(Exhibit(tree=tree), list(self.card.public))
+        report = found.report
         facts = [fact(outcome.line) for outcome in report.outcomes if outcome.word != "passed"] if report else []
         return PublicReading(
-            reading=reading,
-            accepted=self.standing(reading) == "accepted",
+            reading=found.reading,
+            accepted=self.standing(found.reading) == "accepted",
             passed=report.passed if report else 0,
             total=len(self.card.public),
             facts=tuple(known for known in facts if known is not None)[:FACTS],

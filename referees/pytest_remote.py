@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import builtins
 import json
+import mmap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableSequence
 from typing import Any
 
 from referees.pytest_wire import LINEAGE, WireError, frame, pack, read_frame, unpack, write_all
@@ -30,11 +31,15 @@ class SuiteFault(BaseException):
 
 
 class Client:
-    """The suite's end of the channel. `open` is False while the suite is being imported: no call may be made then."""
+    """
+    The suite's end of the channel. `open` is False while the suite is being imported: no call may be made then. `turn`
+    is 1 while the subject is waited for, for whoever watches how long the suite itself takes.
+    """
 
-    def __init__(self, reader: int, writer: int) -> None:
+    def __init__(self, reader: int, writer: int, turn: MutableSequence[int] | mmap.mmap | None = None) -> None:
         self.reader = reader
         self.writer = writer
+        self.turn = bytearray(1) if turn is None else turn
         self.open = False
         self.fault: str | None = None
         self.last = ""
@@ -56,7 +61,9 @@ class Client:
         except WireError as error:
             raise SuiteFault(f"the suite passes {error}") from None
         write_all(self.writer, request)
+        self.turn[0] = 1
         kind, body = read_frame(self.reader)
+        self.turn[0] = 0
         if kind == b"D":
             raise self.gone(*json.loads(body))
         try:

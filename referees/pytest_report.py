@@ -8,19 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import RefereeError
+from harness.values import TestReading
 
-__all__ = ["Outcome", "Report", "read_report"]
+__all__ = ["Outcome", "Report", "read_report", "sayable", "tests_of", "unread"]
 
 PHASES = ("setup", "call", "teardown")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """One declared test: `word` is `passed`, or why it is not; `fault` is what became of the subject, if anything."""
+    """
+    One declared test: `word` is `passed`, or why it is not; `fault` is the class of what became of the subject, if
+    anything, and `ended` whether its process was gone by then.
+    """
 
     id: str
     word: str
     fault: str | None = None
+    ended: bool = False
     line: str = ""
     detail: str = ""
 
@@ -43,10 +48,15 @@ class Report:
 
 
 def read_report(
-    declared: Sequence[str], wanted: Sequence[str], events: Sequence[Mapping[str, Any]], nonce: str
+    declared: Sequence[str],
+    wanted: Sequence[str],
+    events: Sequence[Mapping[str, Any]],
+    nonce: str,
+    *,
+    whole: bool = True,
 ) -> Report:
     """
-    The outcomes of the `wanted` tests among those `declared`.
+    The outcomes of the `wanted` tests among those `declared`; with `whole` False, those of a suite that was cut short.
 
     Raises `RefereeError` where the suite is not what the card declares or pytest itself did not finish: that is decided
     by sealed material alone, since the suite is collected without a call of the subject.
@@ -58,7 +68,7 @@ def read_report(
         if event["event"] == "uncollected":
             raise RefereeError(f"the suite can't be collected at {event['id'] or '.'}: {event['detail']}")
     last = events[-1] if events else {}
-    if last.get("event") != "finished" or last.get("status") not in {0, 1}:
+    if whole and (last.get("event") != "finished" or last.get("status") not in {0, 1}):
         raise RefereeError(
             f"pytest did not finish: its last event is {dict(last)!r}, expected `finished` with status 0 or 1"
         )
@@ -91,7 +101,14 @@ def _outcome(test: str, phases: Sequence[Mapping[str, Any]], left_out: bool) -> 
         return Outcome(id=test, word=word)
     failing = next((phase for phase in phases if phase["outcome"] != "passed" or phase["fault"]), {})
     fault = "MEMORY" if failing.get("raised") == "MemoryError" else failing.get("fault")
-    return Outcome(id=test, word=word, fault=fault, line=failing.get("line", ""), detail=failing.get("detail", ""))
+    return Outcome(
+        id=test,
+        word=word,
+        fault=fault,
+        ended=failing.get("fault") is not None,
+        line=failing.get("line", ""),
+        detail=failing.get("detail", ""),
+    )
 
 
 def _word(phases: Sequence[Mapping[str, Any]]) -> str:
@@ -108,3 +125,37 @@ def _word(phases: Sequence[Mapping[str, Any]]) -> str:
     if any(phase["outcome"] != "passed" or phase["fault"] for phase in phases):
         return "failed"
     return "passed" if tuple(whens) == PHASES else "missing a phase"
+
+
+def unread(declared: Sequence[str]) -> tuple[TestReading, ...]:
+    """Every declared test, none of which was run."""
+    return tuple(TestReading(id=test, reading="NOT_RUN") for test in declared)
+
+
+def tests_of(declared: Sequence[str], report: Report | None, reading: str) -> tuple[TestReading, ...]:
+    """
+    Every declared test once, in the card's order, with what it came to and the first line of it that was violated.
+
+    The subject ends in one test, which has the class of that end; those after it were not run, whatever pytest made of
+    them. A test that was cut short has the `reading` of the suite.
+    """
+    if report is None:
+        return unread(declared)
+    told: list[TestReading] = []
+    ended = False
+    for outcome in report.outcomes:
+        if outcome.word == "passed":
+            told.append(TestReading(id=outcome.id, reading="PASS"))
+        elif outcome.word == "missing" or (outcome.ended and ended):
+            told.append(TestReading(id=outcome.id, reading="NOT_RUN"))
+        else:
+            word = reading if outcome.word == "missing a phase" else outcome.fault or "FAIL"
+            said = "; ".join(part for part in (outcome.word, outcome.line, outcome.detail) if part)
+            told.append(TestReading(id=outcome.id, reading=word, detail=sayable(said)))
+        ended = ended or outcome.ended
+    return tuple(told)
+
+
+def sayable(text: str) -> str:
+    """The subject's words as any record can hold them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

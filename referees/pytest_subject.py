@@ -1,27 +1,26 @@
 """
-The subject's side of the `pytest` referee: runs in a room that holds the exhibit and no test.
+The subject's side of the `pytest` referee: the process that imports the exhibit, in a room that holds no test.
 
-It imports the exhibit's modules and answers calls on their objects. Nothing here is trusted: whatever the exhibit does
-to this process, all it can bring about is an answer, and an answer is only ever data to the suite. This file runs
-inside workspaces, so it uses the standard library and `pytest_wire` only.
+It answers calls on the objects of the exhibit's modules. Nothing here is trusted: whatever the exhibit does to this
+process, all it can bring about is an answer, and an answer is only ever data to the suite. This file runs inside
+workspaces, so it uses the standard library, `pytest_wire` and `pytest_confine` only.
 """
 
 from __future__ import annotations
 
 import importlib
-import io
 import json
 import os
+import platform
 import resource
 import signal
 import sys
-import tarfile
 import types
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from referees.pytest_wire import LOAD, WireError, frame, pack, read_frame, take_channel, unpack, write_all
+from referees.pytest_confine import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, install, prctl, watcher_filter
+from referees.pytest_wire import WireError, frame, pack, raw_frame, read_frame, unpack, write_all
 
 TEXT = 2000
 """Characters of an error's text that cross."""
@@ -150,32 +149,26 @@ def _interface(modules: list[dict[str, Any]], shelf: Shelf) -> dict[str, Any]:
 
 
 def serve(reader: int, writer: int, order: dict[str, Any]) -> None:
-    """Import, say hello, then answer until the channel closes."""
+    """Import, say hello, then answer until the channel closes. An answer carries the number of its request."""
     shelf = Shelf()
     try:
         hello = _interface(order["interface"], shelf)
     except BaseException as error:  # noqa: BLE001 - a module may raise anything, SystemExit too
-        kind = type(error).__name__
-        hello = {"failed": kind, "text": f"{kind}: {_text(error)}"}
+        name = type(error).__name__
+        hello = {"failed": name, "text": f"{name}: {_text(error)}"}
     write_all(writer, frame(b"H", hello))
     while True:
-        _, body = read_frame(reader)
-        reply = answer(body, shelf)
+        kind, body = read_frame(reader)
+        number, request = body[:4], body[4:]
+        if kind == b"Q":
+            write_all(writer, raw_frame(b"R", number + b"bye"))
+            continue
+        reply = answer(request, shelf)
         try:
             data = frame(b"R", reply)
         except (ValueError, RecursionError, MemoryError) as error:
             data = frame(b"R", {"x": describe(error, shelf)})
-        write_all(writer, data)
-
-
-def _lay(archive: bytes, folder: str) -> None:
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        for member in tar:
-            path = Path(folder, member.name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            source = tar.extractfile(member)
-            path.write_bytes(source.read() if source is not None else b"")
-            path.chmod(member.mode & 0o755)
+        write_all(writer, raw_frame(b"R", number + data[5:]))
 
 
 def _limit(order: dict[str, Any]) -> None:
@@ -185,31 +178,25 @@ def _limit(order: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def main(folder: str) -> None:
-    """Load the exhibit, fork, serve in the child, and say how the child ended."""
-    reader, writer = take_channel()
-    order = json.loads(read_frame(reader)[1])
-    _lay(read_frame(reader, LOAD)[1], folder)
-    write_all(writer, frame(b"L", {}))
-    child = os.fork()
-    if child == 0:
-        os.chdir(folder)
-        sys.path.insert(0, folder)
-        sys.dont_write_bytecode = True
-        sys.argv = [""]
-        for blocked in order["forbidden"]:
-            sys.modules[blocked] = None  # type: ignore[assignment] # importlib's own way to say: may not be imported
-        for ours in [name for name in sys.modules if name.partition(".")[0] == "referees"]:
-            del sys.modules[ours]  # the exhibit may have modules of these names
-        _limit(order)
-        try:
-            serve(reader, writer, order)
-        except EOFError:
-            os._exit(0)
-        os._exit(70)
-    _, status, usage = os.wait4(child, 0)
-    killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-    spent = usage.ru_utime + usage.ru_stime
-    over = killed == signal.SIGXCPU or (killed == signal.SIGKILL and spent >= order["cpu_s"])
-    body = {"cpu": over, "signal": killed, "status": None if killed else os.WEXITSTATUS(status), "cpu_s": spent}
-    write_all(writer, frame(b"X", body))
+def become_subject(reader: int, writer: int, folder: str, order: dict[str, Any]) -> NoReturn:
+    """What the forked process does, to its end: it gives up everything that is the watcher's, and serves."""
+    watcher = os.getppid()
+    group = os.getpgid(watcher)
+    os.setsid()
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_DUMPABLE, 1)  # what it may look at of itself is what any process may
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    sys.dont_write_bytecode = True
+    sys.argv = [""]
+    for blocked in order["forbidden"]:
+        sys.modules[blocked] = None  # type: ignore[assignment] # importlib's own way to say: may not be imported
+    for ours in [name for name in sys.modules if name.partition(".")[0] == "referees"]:
+        del sys.modules[ours]  # the exhibit may have modules of these names
+    _limit(order)
+    install(watcher_filter(platform.machine(), watcher, group))
+    try:
+        serve(reader, writer, order)
+    except EOFError:
+        os._exit(0)
+    os._exit(70)

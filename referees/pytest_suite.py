@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -26,9 +27,10 @@ from harness.tree import Exhibit, Tree
 from harness.values import Evidence, Standing, TierReading, Verdict
 from referees import pytest_bundle
 from referees.pytest_battery import battery
-from referees.pytest_bridge import Bounds, Hearing, Order, hear
-from referees.pytest_public import PublicTier
-from referees.pytest_report import Report, read_report
+from referees.pytest_bridge import Hearing, Order, hear
+from referees.pytest_public import Found, PublicTier
+from referees.pytest_report import read_report, sayable, tests_of, unread
+from referees.pytest_room import Bounds
 from referees.pytest_screen import screened
 
 __all__ = ["PytestOptions", "PytestReferee"]
@@ -43,6 +45,7 @@ CLASSES: Mapping[str, Standing] = MappingProxyType(
         "MEMORY": "rejected",
         "CRASH": "rejected",
         "SCREENED": "rejected",
+        "UNSCORABLE": "unscorable",
     }
 )
 
@@ -57,7 +60,7 @@ class PytestOptions(BaseModel):
     cpu_s: Annotated[int, Field(ge=1)] = 20
     """Seconds of the processor that the subject may use while one whole suite runs."""
     wall_s: Annotated[float, Field(gt=0)] = 120.0
-    """Seconds that the suite may spend waiting for the subject, all calls together."""
+    """Seconds that the subject may keep the suite waiting while it does nothing itself, all calls together."""
     memory_bytes: Annotated[int, Field(ge=32 << 20)] = 512 << 20
     """Bytes of address space of the subject's process."""
     calls: Annotated[int, Field(ge=1)] = 200_000
@@ -65,7 +68,7 @@ class PytestOptions(BaseModel):
     answer_bytes: Annotated[int, Field(ge=1 << 20)] = 64 << 20
     """Bytes of all the subject's answers together."""
     judge_s: Annotated[float, Field(gt=0)] = 120.0
-    """Seconds that the suite's own side may take on top of `wall_s`."""
+    """Seconds that the suite's own side may use of the processor, and as many that it may wait for anything else."""
     judge_bytes: Annotated[int, Field(ge=128 << 20)] = 768 << 20
     """Bytes of address space of the suite's own process."""
 
@@ -109,23 +112,30 @@ class PytestReferee:
         """The verdict on an exhibit. Raises `RefereeError` when the referee itself fails: then nothing was decided."""
         del task  # the suite alone decides; what the seat was told is no part of it
         started = anyio.current_time()
-        card = suite_card(sealed.card)
-        nonce = fresh_token()
-        reading, detail, report = await self._run(exhibit, card, sealed.tests, rooms, nonce=nonce, only=None)
-        if reading == "TIMEOUT":
-            # The one class that a busy machine could bring about: it stands if it comes twice.
-            reading, detail, report = await self._run(exhibit, card, sealed.tests, rooms, nonce=nonce, only=None)
-        tier = TierReading(tier="suite", reading=reading, passed=report.passed if report else 0, total=len(card.ids))
-        outcomes = [[item.id, item.word] for item in report.outcomes] if report else []
-        execution = digest_json({"nonce": nonce, "reading": reading, "outcomes": outcomes})
+        card, nonce = suite_card(sealed.card), fresh_token()
+        refused = screened(exhibit.tree, card.forbidden)
+        given = card if refused is None else card.model_copy(update={"forbidden": []})
+        found = await self._run(exhibit, given, sealed.tests, rooms, nonce=nonce)
+        reading, detail = (found.reading, found.detail) if refused is None else ("SCREENED", refused)
+        tests = tests_of(card.ids, found.report, found.reading) if refused is None else unread(card.ids)
+        passed = sum(test.reading == "PASS" for test in tests)
+        told = [[test.id, test.reading] for test in tests]
         suite = str((await anyio.to_thread.run_sync(self.suite, sealed))["digest"])
         return Verdict(
             reading=reading,
             standing=self.classes[reading],
-            evidence=Evidence(code=exhibit.digest, suite=suite, execution=execution),
-            tiers=(tier,),
-            detail=detail.encode("utf-8", "backslashreplace").decode("utf-8"),
+            evidence=Evidence(
+                code=exhibit.digest,
+                suite=suite,
+                execution=digest_json({"nonce": nonce, "reading": reading, "tests": told}),
+            ),
+            tiers=(TierReading(tier="suite", reading=reading, passed=passed, total=len(card.ids)),),
+            tests=tests,
+            detail=sayable(detail),
+            would_be=None if refused is None else found.reading,
             seconds=anyio.current_time() - started,
+            cpu_s=found.cpu_s,
+            limits={name: float(value) for name, value in asdict(self._bounds(card)).items()},
         )
 
     @asynccontextmanager
@@ -138,7 +148,10 @@ class PytestReferee:
             yield None
             return
 
-        async def run(exhibit: Exhibit, only: list[str]) -> tuple[str, str, Report | None]:
+        async def run(exhibit: Exhibit, only: list[str]) -> Found:
+            refused = screened(exhibit.tree, card.forbidden)
+            if refused is not None:
+                return Found(reading="SCREENED", detail=refused)
             return await self._run(exhibit, card, sealed.tests, rooms, nonce=fresh_token(), only=only)
 
         yield PublicTier(card=card, environment=task.environment, standing=self.classes.__getitem__, run=run)
@@ -148,11 +161,15 @@ class PytestReferee:
         return Bounds(**{**self.options.model_dump(), **own})
 
     async def _run(
-        self, exhibit: Exhibit, card: SuiteCard, tests: Tree, rooms: RoomOpener, *, nonce: str, only: list[str] | None
-    ) -> tuple[str, str, Report | None]:
-        refused = screened(exhibit.tree, card.forbidden)
-        if refused is not None:
-            return "SCREENED", refused, None
+        self,
+        exhibit: Exhibit,
+        card: SuiteCard,
+        tests: Tree,
+        rooms: RoomOpener,
+        *,
+        nonce: str,
+        only: list[str] | None = None,
+    ) -> Found:
         order = Order(
             exhibit=_sources(exhibit.tree),
             suite=tests,
@@ -163,20 +180,27 @@ class PytestReferee:
             only=only,
         )
         hearing = await hear(order, rooms)
-        if hearing.reading is not None:
-            return hearing.reading, hearing.detail + _left_out(exhibit, card), None
-        return _decided(hearing, card, order)
+        found = _decided(hearing, card, order)
+        return found if found.report is not None else replace(found, detail=found.detail + _left_out(exhibit, card))
 
 
-def _decided(hearing: Hearing, card: SuiteCard, order: Order) -> tuple[str, str, Report | None]:
+def _decided(hearing: Hearing, card: SuiteCard, order: Order) -> Found:
     """PASS if every wanted test passed in full, else the class of the first that did not."""
     wanted = card.ids if order.only is None else order.only
-    report = read_report(card.ids, wanted, hearing.events, order.nonce)
+    report = None
+    if hearing.events:
+        report = read_report(card.ids, wanted, hearing.events, order.nonce, whole=hearing.reading is None)
+    if hearing.reading is not None or report is None:
+        return Found(reading=hearing.reading or "CRASH", detail=hearing.detail, report=report, cpu_s=hearing.cpu_s)
     first = report.first
-    if first is None:
-        return "PASS", f"{report.passed} of {len(wanted)} tests passed", report
-    said = "; ".join(part for part in (first.word, first.line, first.detail) if part)
-    return first.fault or "FAIL", f"{first.id}: {said}", report
+    if first is None and hearing.late is not None:
+        reading, detail = hearing.late[0], f"after its last answer: {hearing.late[1]}"
+    elif first is None:
+        reading, detail = "PASS", f"{report.passed} of {len(wanted)} tests passed"
+    else:
+        said = "; ".join(part for part in (first.word, first.line, first.detail) if part)
+        reading, detail = first.fault or "FAIL", f"{first.id}: {said}"
+    return Found(reading=reading, detail=detail, report=report, cpu_s=hearing.cpu_s)
 
 
 def _sources(tree: Tree) -> Tree:

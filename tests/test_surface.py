@@ -52,9 +52,12 @@ GUESTS = frozenset(
         "referees.evalplus_child",
         "referees.evalplus_confine",
         "referees.evalplus_zygote",
+        "referees.pytest_confine",
         "referees.pytest_judge",
+        "referees.pytest_monitor",
         "referees.pytest_remote",
         "referees.pytest_subject",
+        "referees.pytest_watch",
         "referees.pytest_wire",
     }
 )

@@ -55,16 +55,23 @@ def of_evalplus(tasks: Mapping[str, Task], candidates: Mapping[str, tuple[str, s
 
 
 async def test_evalplus(rooms: Callable[[], Any], evalplus_tasks: dict[str, Task]) -> None:
-    """No program of the battery passes `evalplus`; odd and honest ones do; the zygote judges rightly after each."""
-    referee = EvalPlusReferee({"memory_bytes": 256 << 20})
-    candidates = of_evalplus(evalplus_tasks, {**CANDIDATES, **CONTROLS})
-    canary = of_evalplus(evalplus_tasks, CONTROLS)["the right answer"]
-    work = [(one.exhibit, one.task.sealed) for candidate in candidates.values() for one in (candidate, canary)]
-    verdicts = iter(await referee.judge_many(work, rooms))
+    """No program of the battery passes `evalplus`, or costs its warm line the room; odd and honest ones do pass."""
+    honest = of_evalplus(evalplus_tasks, CONTROLS)
+    canary = honest["the right answer"]
+    opened = 0
 
-    async def judge(candidate: Candidate) -> Verdict:
-        del candidate  # they come in the order in which they were given
-        return next(verdicts)
+    def counted() -> Any:
+        nonlocal opened
+        opened += 1
+        return rooms()
 
-    assert await faults(judge, candidates, canary, within_s=90) == []
+    async with EvalPlusReferee({"memory_bytes": 256 << 20, "min_time_s": 0.5}).line(counted) as line:
+
+        async def judge(one: Candidate) -> Verdict:
+            return await line.judge(one.exhibit, one.task.open, one.task.sealed)
+
+        assert await faults(judge, honest, canary, within_s=60) == []
+        before = opened
+        assert await faults(judge, of_evalplus(evalplus_tasks, CANDIDATES), canary, within_s=90) == []
+        assert opened == before
     assert "PASS" not in {reading for _, _, reading in CANDIDATES.values()}

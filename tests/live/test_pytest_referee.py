@@ -156,7 +156,7 @@ async def test_ends_of_the_subject(rooms: Callable[[], Any]) -> None:
     )
     programs = {
         "TIMEOUT": "def go():\n    while True:\n        pass\n",
-        "CRASH": "import os\ndef go():\n    os.kill(-1, 9)\n    os._exit(0)\n",
+        "CRASH": "import os\ndef go():\n    try:\n        os.kill(-1, 9)\n    finally:\n        os._exit(0)\n",
         "CRASH ": forged,
         "MEMORY": "x = bytearray(1 << 40)\n",
     }
