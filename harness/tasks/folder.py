@@ -13,6 +13,7 @@ Task folders: a Harbor task (schema 1.4) with a `[proctor]` table, read into its
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def load_folder(path: Path) -> Task:
         raise TaskError(f"{path}: missing {', '.join(missing)}")
     environment = _part(path / "environment", IMAGE_FILES)
     tests, fixed = _part(path / "tests", {"test.sh"}), _part(path / "solution", {"solve.sh"})
-    _keep_sealed(path, environment, tests, fixed)
+    _keep_sealed(path, environment, tests, fixed, table.leaks.shared)
     solution = environment.merged(fixed)
     opened = OpenHalf(
         benchmark=table.benchmark,
@@ -138,10 +139,13 @@ def _part(folder: Path, leave_out: frozenset[str] | set[str]) -> Tree:
     return Tree({path: file for path, file in whole.files.items() if path not in leave_out})
 
 
-def _keep_sealed(path: Path, environment: Tree, tests: Tree, solution: Tree) -> None:
-    """Refuse a folder that shows the seat a sealed file, under whatever name."""
+def _keep_sealed(path: Path, environment: Tree, tests: Tree, solution: Tree, shared: Sequence[str]) -> None:
+    """Refuse a folder that shows the seat a sealed file, under whatever name, but for those that are `shared`."""
     sealed = {
-        tree[name]: f"{part}/{name}" for part, tree in (("tests", tests), ("solution", solution)) for name in tree
+        tree[name]: f"{part}/{name}"
+        for part, tree in (("tests", tests), ("solution", solution))
+        for name in tree
+        if f"{part}/{name}" not in shared
     }
     for name in environment:
         data = environment[name]

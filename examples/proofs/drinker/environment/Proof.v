@@ -1,0 +1,5 @@
+Require Import Statement.
+
+Theorem main : paradox.
+Proof.
+Admitted.

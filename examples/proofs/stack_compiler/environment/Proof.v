@@ -1,0 +1,5 @@
+Require Import List Statement.
+
+Theorem main : compiler_is_right.
+Proof.
+Admitted.
