@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from fences.rendering import check_requires, render
 from fences.running import check_running
 from harness.canonical import digest_json
 from harness.clock import fresh_token
-from harness.errors import FenceError, GateRefused
+from harness.errors import FenceError, GateRefused, WorkspaceError
 from harness.ports import Workspace, WorkspaceBackend
 from harness.walls import Caps, Walls
 
@@ -45,15 +46,21 @@ class JudgingRooms:
         """
         Open a room, compare what is running with what was asked for, and say how many facts were told and agree.
 
-        Raises `GateRefused` that names each fact that is not as asked.
+        Raises `GateRefused` that names each fact that is not as asked, and `WorkspaceError` when, twice, no room opens.
         """
-        async with self() as room:
-            facts = await room.facts()
+        try:
+            facts = await self._facts()
+        except WorkspaceError:
+            facts = await self._facts()
         try:
             found = check_running(self.policy, self.walls, facts)
         except FenceError as error:
             raise GateRefused("fence", str(error)) from error
         return sum(fact.agrees is True for fact in found)
+
+    async def _facts(self) -> Mapping[str, Any]:
+        async with self() as room:
+            return await room.facts()
 
     def to_json(self) -> dict[str, Any]:
         """The fence in short, for the summary."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from cells.judging_results import ResultFile
 from cells.judging_samples import results_beside
-from harness.errors import GateRefused, TaskError, UsageError, unwrapped
+from harness.errors import GateRefused, TaskError, UsageError, WorkspaceError, unwrapped
 from tests.cells.judges import Bench, made_bench
 
 
@@ -263,6 +264,28 @@ def test_no_verdict_counts_in_a_room_that_is_not_as_asked(tmp_path: Path, monkey
     assert isinstance(error, GateRefused)
     assert "network_mode: asked for none, running with host" in str(error)
     assert bench.out.read_bytes() == b""
+
+
+@pytest.mark.parametrize(("failures", "ends"), [(1, True), (2, False)])
+def test_a_room_that_does_not_open_is_tried_again(bench: Bench, failures: int, ends: bool) -> None:
+    """Once: then nobody has looked at the walls, and nothing counts."""
+    bench.give("PASS a")
+    made, tries = bench.backend.make, iter([True] * failures)
+    assert made is not None
+
+    def make(name: str) -> Any:
+        if next(tries, False):
+            raise WorkspaceError("the engine is busy")
+        return made(name)
+
+    bench.judge.line = lambda rooms: nullcontext(bench.judge)  # the look alone opens a room
+    bench.backend.make = make
+    if ends:
+        assert bench.run().complete
+    else:
+        with pytest.raises((WorkspaceError, BaseExceptionGroup)):
+            bench.run()
+        assert bench.out.read_bytes() == b""
 
 
 def test_code_is_taken_out_of_answers_where_that_is_asked_for(bench: Bench) -> None:
