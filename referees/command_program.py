@@ -84,6 +84,24 @@ def _below() -> list[_Process]:
     return found
 
 
+def _holds_over(most: int, below: Sequence[_Process]) -> bool:
+    """Whether they hold more bytes together. What they share is counted once, which takes a closer look."""
+    if sum(process.memory_bytes for process in below) <= most:
+        return False
+    return sum(map(_share, below)) > most
+
+
+def _share(process: _Process) -> int:
+    """Bytes of a process, what it shares by the part that is its; all that it can reach where that is not told."""
+    try:
+        lines = Path("/proc", str(process.pid), "smaps_rollup").read_bytes().splitlines()
+    except FileNotFoundError:
+        return 0 if not Path("/proc", str(process.pid)).exists() else process.memory_bytes
+    except OSError:
+        return process.memory_bytes
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(b"Pss:")), 0)
+
+
 def _spent() -> float:
     """Seconds of the processor that everything already waited for has used."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -178,7 +196,7 @@ class _Run:
         used = _spent() - self.before_s + sum(process.cpu_s for process in below)
         if bounds.cpu_s is not None and used > bounds.cpu_s:
             self.over = "cpu"
-        elif bounds.memory_bytes is not None and sum(item.memory_bytes for item in below) > bounds.memory_bytes:
+        elif bounds.memory_bytes is not None and _holds_over(bounds.memory_bytes, below):
             self.over = "memory"
 
     def end(self) -> dict[str, Any]:
