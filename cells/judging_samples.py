@@ -7,11 +7,11 @@ The main path is `judge_samples`, to be read top to bottom. Nothing is started b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -145,8 +145,9 @@ def _work(asked: Judging) -> _Work:
         )
     rules: Counter[str] = Counter()
     jobs: dict[Job, list[int]] = {}
+    details = cache(lambda task_id: tasks.task(task_id).open.details)
     for index, sample in enumerate(samples):
-        source = _extracted(sample, tasks, rules) if asked.extract else _given(sample, tasks)
+        source = _extracted(sample, details, rules) if asked.extract else _given(sample, details)
         jobs.setdefault(Job(task_id=sample.task_id, source=source), []).append(index)
     # Those of one task together, tasks in the order of their first: its values are looked up once.
     places = {task_id: place for place, task_id in enumerate(dict.fromkeys(job.task_id for job in jobs))}
@@ -158,12 +159,15 @@ def _work(asked: Judging) -> _Work:
     )
 
 
-def _given(sample: Sample, tasks: EvalPlusFile) -> bytes:
-    prompt = "" if sample.kind == "solution" else tasks.task(sample.task_id).open.details["prompt"]
-    return source_of(sample, prompt)
+Details: TypeAlias = Callable[[str], Mapping[str, str]]
+"""The details of a task's open half by its name: its prompt and its entry point."""
 
 
-def _extracted(sample: Sample, tasks: EvalPlusFile, rules: Counter[str]) -> bytes:
+def _given(sample: Sample, details: Details) -> bytes:
+    return source_of(sample, "" if sample.kind == "solution" else details(sample.task_id)["prompt"])
+
+
+def _extracted(sample: Sample, details: Details, rules: Counter[str]) -> bytes:
     """The code of a chat answer, and a count for the rule that found it."""
     from harness.seats.extraction import extract_code
 
@@ -172,7 +176,7 @@ def _extracted(sample: Sample, tasks: EvalPlusFile, rules: Counter[str]) -> byte
             f"{sample.where} ({sample.task_id}) has a completion, which goes behind the prompt: --extract takes whole "
             "chat answers, as solution"
         )
-    found = extract_code(sample.text, tasks.task(sample.task_id).open.details["entry_point"])
+    found = extract_code(sample.text, details(sample.task_id)["entry_point"])
     rules[found.rule] += 1
     return found.code.encode()
 
