@@ -59,6 +59,7 @@ GUESTS = frozenset(
         "referees.pytest_subject",
         "referees.pytest_watch",
         "referees.pytest_wire",
+        "referees.verifier_room",
     }
 )
 WITHOUT_ALL = GUESTS | {"harness.ports"}

@@ -1,0 +1,136 @@
+"""A candidate's text is read as the verifier reads it: what is a comment, a string or a word is the same to both."""
+
+from __future__ import annotations
+
+import pytest
+
+from referees.verifier_screen import RULES, audited, screened
+from referees.verifier_text import Unreadable, bodies, modules, read_text, tokens
+
+
+def words(text: str) -> list[str]:
+    """The tokens as texts."""
+    return [token.text for token in tokens(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a /* b /* c */ d */ e", ["a", "e"]),
+        ("a // b\nc", ["a", "c"]),
+        ("a //* b\nc */ d", ["a", "c", "*", "/", "d"]),
+        ('"/*" a "*/"', ['"/*"', "a", '"*/"']),
+        ('@"a ""b" c', ['@"a ""b"', "c"]),
+        ("'\"' a '\"'", ["'\"'", "a", "'\"'"]),
+        ("'\\'' a", ["'\\''", "a"]),
+        ("x' y'' a", ["x'", "y''", "a"]),
+        ("'a'b '", ["'a'b", "'"]),
+        ("a ... :| := ::", ["a", "...", ":|", ":=", "::"]),
+        ('"open\n a', ['"', "open", "a"]),
+        ("/* never closed", []),
+    ],
+)
+def test_tokens(text: str, found: list[str]) -> None:
+    """Comments nest, strings and characters hide what is in them, primes belong to names."""
+    assert words(text) == found
+
+
+def test_lines_are_counted_through_comments_and_strings() -> None:
+    """A token's line is where it starts."""
+    assert [token.line for token in tokens('a\n/*\n*/ b @"\n" c')] == [1, 3, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\xff", "not UTF-8"),
+        ("module M {}".encode("utf-16"), "not UTF-8"),
+        ("\ufeffmodule M {}".encode(), "holds the character"),
+        (b"a\0b", "holds the character"),
+        (b"  #if X\n", "line 1 starts with '#'"),
+        (b"a" * (300 << 10), "bytes: at most"),
+    ],
+)
+def test_what_is_no_plain_text_is_not_read(data: bytes, said: str) -> None:
+    """Encodings, control characters and the preprocessor's lines would let two readers see two texts."""
+    with pytest.raises(Unreadable, match=said):
+        read_text(data)
+
+
+def test_newlines_are_one_character() -> None:
+    """A lone carriage return ends a comment for the verifier's reader: so it does here."""
+    assert read_text(b"// a\rassume false;\r\nb") == "// a\nassume false;\nb"
+
+
+def test_too_deep() -> None:
+    """Brackets that would overflow the verifier's stack are refused; the same ones side by side are not."""
+    with pytest.raises(Unreadable, match="brackets deep"):
+        tokens("(" * 5000)
+    assert len(tokens("()" * 5000)) == 10_000
+
+
+def test_modules_and_bodies() -> None:
+    """Names of modules at any depth and behind attributes; bodies, and not the sets of a contract."""
+    text = "module {:a} M { module N { } lemma L(s: set<int>) ensures s != {} { var x := {1}; } method P() { } }"
+    assert modules(tokens(text)) == ["M", "N"]
+    plain = text.replace("module N { } ", "")
+    assert [plain[start:end] for start, end in bodies(tokens(plain))] == ["{ var x := {1}; }", "{ }"]
+
+
+def refused(text: str, *more: str, attributes: tuple[str, ...] = ()) -> str | None:
+    """What the screen says with all its rules and these words."""
+    return screened(tokens(text), [*RULES, *more], attributes, "spec.dfy")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "assume false;",
+        "abstract module A {}",
+        "trait T {}",
+        'include "/etc/passwd"',
+        "include",
+        "decreases *",
+        "...;",
+        "lemma {:axiom} L()",
+        "lemma { /* */ : axiom} L()",
+        "{:",
+        "lemma {:opaque} {:verify false} L()",
+    ],
+)
+def test_each_rule_refuses(text: str) -> None:
+    """What makes the verifier believe is found, however it is spelt; the same in a comment is not."""
+    assert refused(text) is not None
+    assert refused("/* " + text.replace("/* */", "") + " */ lemma L() ensures true { }") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "var assumed := assume';",
+        'include "spec.dfy"',
+        "decreases n * 2",
+        "forall x {:trigger f(x)} :: f(x)",
+        "{ } : int",
+    ],
+)
+def test_what_looks_alike_is_let_through(text: str) -> None:
+    """Names that start with a word, the given file, products, and attributes that can do no harm."""
+    assert refused(text) is None
+
+
+def test_a_card_adds_words_and_attributes() -> None:
+    """A word of the task's own is refused, an attribute that it allows is not."""
+    assert refused("calc { }") is None
+    assert "'calc'" in str(refused("calc { }", "calc"))
+    assert refused("lemma {:fuel F, 2} L()") is not None
+    assert refused("lemma {:fuel F, 2} L()", attributes=("fuel",)) is None
+
+
+def test_the_second_look() -> None:
+    """The compiler's own words count, and neither its other complaints nor a line that only looks like them."""
+    assert "has no body" in str(audited("solution.dfy(4,8): Error: Method _1_S_Compile._default.L has no body"))
+    assert audited("solution.dfy(4,8): Error: an assume statement cannot be compiled") is not None
+    assert audited("solution.dfy(4,8): Error: a while statement without a body cannot be compiled") is not None
+    assert audited("solution.dfy(4,8): Error: unresolved identifier: L") is None
+    assert audited("x solution.dfy(4,8): an assume statement cannot be compiled") is None
