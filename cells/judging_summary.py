@@ -37,6 +37,9 @@ def summary_to_json(judged: Judged, ks: Sequence[int]) -> dict[str, Any]:
             "judged": sum(result is not None for result in judged.results),
             "reused": judged.reused,
             "copies": sum(result is not None and result.copy_of is not None for result in judged.results),
+            "fenced": sum(
+                item.reading == "NO_BUILD" and "```" in judged.samples[at].text for at, item in _results(judged)
+            ),
             "unscorable": [_name(judged, index) for index, item in _results(judged) if item.standing == "unscorable"],
             "void": [{**_name(judged, at), "cause": why.cause, "why": str(why)} for at, why in _void(judged)],
             "not_judged": [_name(judged, index) for index, item in enumerate(judged.results) if item is None],
@@ -190,6 +193,9 @@ def _gap_lines(data: dict[str, Any]) -> Iterator[str]:
     rest = len(samples["not_judged"]) - len(samples["void"])
     if rest > 0:
         yield f"not judged yet, in no figure: {_count(rest, 'sample')}"
+    if samples["fenced"] and data["extracted"] is None:
+        fenced = _count(samples["fenced"], "sample")
+        yield f"did not build and holds a code fence: {fenced}. If these are chat answers, add --extract"
     if data["extracted"] is not None:
         found = ", ".join(f"{rule} {count}" for rule, count in data["extracted"].items())
         yield f"code taken out of answers by rule: {found}"

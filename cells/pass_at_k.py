@@ -91,6 +91,8 @@ def _interval(estimates: list[float], level: float) -> tuple[Interval | None, st
         return clopper_pearson(sum(whole), len(whole), level=level), "Clopper-Pearson over tasks"
     if len(estimates) == 1:
         return None, "none: one task says nothing of how tasks differ"
+    if len(set(estimates)) == 1:
+        return None, "none: every task has the same estimate, so that drawing tasks says nothing"
     method = f"cluster bootstrap over tasks, percentile, {RESAMPLES} resamples, seed {SEED}"
     return _bootstrap(estimates, level), method
 

@@ -31,7 +31,7 @@ class ScriptedJudge:
     """
 
     name = "evalplus"
-    classes: Mapping[str, Any] = {"PASS": "accepted", "FAIL": "rejected", "TIMEOUT": "rejected", "UNSCORABLE": "unscorable"}  # fmt: skip
+    classes: Mapping[str, Any] = {"PASS": "accepted", "FAIL": "rejected", "NO_BUILD": "rejected", "TIMEOUT": "rejected", "UNSCORABLE": "unscorable"}  # fmt: skip
 
     def __init__(self) -> None:
         self.judged: list[str] = []

@@ -56,6 +56,7 @@ def test_every_class_is_there_at_zero_too(bench: Bench) -> None:
     assert data["classes"] == {
         "PASS": {"base": 2, "plus": 1},
         "FAIL": {"base": 0, "plus": 1},
+        "NO_BUILD": {"base": 0, "plus": 0},
         "TIMEOUT": {"base": 1, "plus": 1},
         "UNSCORABLE": {"base": 0, "plus": 0},
     }
@@ -95,6 +96,14 @@ def test_gaps_and_settings_are_said(bench: Bench) -> None:
     assert f"results: {bench.out}" in said
     as_evalplus = text(bench, options={"hidden_cap": "all", "prelude": False})
     assert "hidden tests: all plus inputs of each task; prelude off\n" in as_evalplus
+
+
+def test_chat_answers_that_were_judged_as_they_stand_are_told(bench: Bench) -> None:
+    """Where they did not build; with the option that takes the code out of them."""
+    bench.give("NO_BUILD ```python", "NO_BUILD b", "PASS # ```")
+    assert "did not build and holds a code fence: 1 sample. If these are chat answers, add --extract" in text(bench)
+    bench.give("NO_BUILD b", "PASS c")
+    assert "--extract" not in text(bench)
 
 
 class Ended:

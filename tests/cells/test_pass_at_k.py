@@ -77,6 +77,13 @@ def test_one_task_with_a_share_has_no_interval() -> None:
     assert "one task" in found.method
 
 
+def test_tasks_that_are_all_alike_have_no_interval() -> None:
+    """Half of each task right: a bootstrap could only say that nothing else is possible."""
+    found = pass_at_k(tallies(4, 2, 2, 2), 1)
+    assert (found.value, found.interval) == (0.5, None)
+    assert "the same estimate" in found.method
+
+
 def test_the_bootstrap_is_the_same_every_time_and_in_any_order() -> None:
     """Equal counts give equal figures."""
     one = pass_at_k(tallies(10, 1, 5, 9, 0, 10, 3), 1)
