@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 import os
+import random
 import resource
 import signal
 import struct
@@ -170,6 +171,7 @@ def used() -> float:
 def run_child(job: dict[str, Any], seal: Filter) -> None:
     """Build the candidate, make the calls, send what they return."""
     confine(job, seal)
+    random.seed(0)  # a fork is given another seed each time
     entry = build(job)
     if entry is None:
         return

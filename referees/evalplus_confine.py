@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import platform
 import struct
+from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is slow to import
@@ -90,11 +91,16 @@ def filter_program(machine: dict[str, Any]) -> bytes:
     return b"".join([*rules, _op(RETURN, ALLOW)])
 
 
+@cache
+def _library() -> Any:
+    # Loaded once, by the zygote: a child that did it would spend more on that than on everything else before its start.
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def prctl(option: int, *values: Any) -> None:
     """The system call, with an `OSError` when it refuses."""
-    library = ctypes.CDLL(None, use_errno=True)
     arguments = [*values, *[0] * (4 - len(values))]
-    if library.prctl(option, *(ctypes.c_void_p(value) if type(value) is int else value for value in arguments)) != 0:
+    if _library().prctl(option, *(ctypes.c_void_p(value) if type(value) is int else value for value in arguments)) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option})")
 
 

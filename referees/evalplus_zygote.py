@@ -27,7 +27,6 @@ import marshal
 import mmap
 import os
 import platform
-import random
 import select
 import signal
 import struct
@@ -43,7 +42,7 @@ if TYPE_CHECKING:  # typing is slow to import
 
 PROTOCOL = 2
 POLL_S = 0.05
-NAPS_S = (0.0005, 0.001, 0.002)
+NAPS_S = (0.0015, 0.001, 0.002, 0.004)
 BEAT_S = 1.0
 MAX_FRAME = 64 << 20
 MAX_JOB_OUTPUT = 512 << 20
@@ -72,10 +71,14 @@ def receive() -> tuple[bytes, bytearray]:
     return bytes(head[4:]), receive_exactly(int.from_bytes(head[:4], "little"))
 
 
-def emit(nonce: bytes, kind: bytes, *payload: Any) -> None:
-    """One frame to the judge."""
-    size = len(nonce) + 1 + sum(map(len, payload))
-    parts = [memoryview(part) for part in (struct.pack("<I", size) + nonce + kind, *payload)]
+def framed(nonce: bytes, kind: bytes, *payload: Any) -> list[Any]:
+    """One frame to the judge, in parts."""
+    return [struct.pack("<I", len(nonce) + 1 + sum(map(len, payload))) + nonce + kind, *payload]
+
+
+def emit(frames: list[Any]) -> None:
+    """Send frames to the judge, in one write if the channel takes it. Nothing of them is copied."""
+    parts = [memoryview(part) for part in frames]
     while parts:
         sent = os.writev(1, parts)
         while parts and sent >= len(parts[0]):
@@ -220,13 +223,13 @@ class Relay:
         """For one job."""
         self.watch, self.buffer, self.nonce = watch, buffer, nonce
         self.total, self.most = 0, watch.job["most"]
-        self.begun = self.left = 0
+        self.begun = self.left = self.held = 0
         self.last = False
 
     def take(self, channel: int) -> bytes | None:
         """
-        Pass on what there is; why the job is over, or None. What comes before a breach is passed on first, so that the
-        first event decides however the child's bytes happen to be cut.
+        Pass on what there is; why the job is over, or None. What comes before a breach is passed on, so that the first
+        event decides however the child's bytes happen to be cut.
         """
         read = os.readv(channel, [self.buffer.view[self.begun :]])
         if not read:
@@ -236,13 +239,20 @@ class Relay:
         breach, whole = self.scan(end)
         if before != self.most:
             self.watch.answered(before - self.most)
-        if whole:
-            emit(self.nonce, b"S", self.buffer.view[:whole])
-        self.begun = end - whole
-        self.buffer.memory.move(0, whole, self.begun)
+        self.held = whole
         if breach or self.total > MAX_JOB_OUTPUT:
             return breach or b"crash:sent too much"
-        return b"done" if self.last and not self.left else None
+        if self.last and not self.left:
+            return b"done"
+        emit(self.rest())
+        self.begun = end - whole
+        self.buffer.memory.move(0, whole, self.begun)
+        return None
+
+    def rest(self) -> list[Any]:
+        """What was taken and not yet passed on, as a frame to the judge. At the end of a job it goes with that."""
+        held, self.held = self.held, 0
+        return framed(self.nonce, b"S", self.buffer.view[:held]) if held else []
 
     def scan(self, end: int) -> tuple[bytes | None, int]:
         """What is wrong with the frames before `end`, and up to where they can be passed on: not within their heads."""
@@ -266,23 +276,22 @@ class Relay:
 def supervise(relay: Relay, channel: int) -> bytes:
     """Pass on what the child sends until it ends, a limit is hit or the judge has seen enough; why it ended."""
     watch, beat, naps = relay.watch, time.monotonic(), iter(NAPS_S)
-    nap = next(naps)
     while True:
+        # Not every answer by itself wakes us: they gather for a moment.
+        nap = next(naps, NAPS_S[-1])
+        select.select([0], [], [], nap)
         readable = select.select([channel, 0], [], [], POLL_S)[0]
         if 0 in readable and receive() == (b"K", bytearray(relay.nonce)):
             return b"stopped"
         if channel in readable:
             if over := relay.take(channel):
                 return over
-            # Not every answer by itself wakes us: they gather for a moment.
-            select.select([0], [], [], nap)
-            nap = next(naps, nap)
         now = time.monotonic()
         if now - watch.sampled >= POLL_S and (over := watch.over()):
             return over
         if now - beat >= BEAT_S:
             beat = now
-            emit(relay.nonce, b"H")
+            emit(framed(relay.nonce, b"H"))
 
 
 def serve(job: dict[str, Any], seal: Filter, buffer: Buffer) -> None:
@@ -292,11 +301,13 @@ def serve(job: dict[str, Any], seal: Filter, buffer: Buffer) -> None:
     kind, nonce = receive()
     if kind != b"N":
         os._exit(3)
-    ending = supervise(Relay(Watch(pid, job), buffer, bytes(nonce)), channel)
+    relay = Relay(Watch(pid, job), buffer, bytes(nonce))
+    ending = supervise(relay, channel)
     # Kept open until the child is dead: a write to a closed channel would kill it, and hide what it died of.
     died, cpu = reap(pid, job["memory"], 0.2 if ending == b"closed" else 0.0)
     os.close(channel)
-    emit(bytes(nonce), b"Z", struct.pack("<Q", cpu), died if ending == b"closed" else ending)
+    end = framed(relay.nonce, b"Z", struct.pack("<Q", cpu), died if ending == b"closed" else ending)
+    emit([*relay.rest(), *end])
 
 
 def main() -> None:
@@ -312,11 +323,10 @@ def main() -> None:
     sys.set_int_max_str_digits(0)
     known = platform.machine() in MACHINES
     seal, buffer = Filter() if known else None, Buffer()
-    random.seed(0)
     gc.collect()
     gc.freeze()
     hello = {"protocol": PROTOCOL, "python": platform.python_version(), "machine": platform.machine(), "filter": known}
-    emit(b"\0" * 16, b"R", json.dumps(hello).encode())
+    emit(framed(b"\0" * 16, b"R", json.dumps(hello).encode()))
     while seal is not None:
         kind, payload = receive()
         if kind == b"J":

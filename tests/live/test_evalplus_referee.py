@@ -249,6 +249,7 @@ async def test_hostile_programs(rooms: Callable[[], Any], sealed: SealedHalf) ->
         opened.append(1)
         return rooms()
 
+    await referee.judge_many([(exhibit(RIGHT), sealed)], rooms)  # so that the reference needs no room below
     codes = [code for _, program, _ in HOSTILE for code in (program, RIGHT)]
     verdicts = await referee.judge_many([(exhibit(code), sealed) for code in codes], counted)
     seen = {name: verdict.reading for (name, _, _), verdict in zip(HOSTILE, verdicts[::2], strict=True)}

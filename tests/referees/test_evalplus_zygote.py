@@ -116,7 +116,7 @@ class Still:
 def passed_on(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What a relay passes on."""
     got: list[bytes] = []
-    monkeypatch.setattr(zygote, "emit", lambda _nonce, _kind, payload: got.append(bytes(payload)))
+    monkeypatch.setattr(zygote, "emit", lambda frames: got.extend(bytes(part) for part in frames[1:]))
     return got
 
 
@@ -129,6 +129,7 @@ def relayed(chunks: list[bytes], most: int = 99) -> tuple[list[bytes | None], in
     for chunk in chunks:
         os.write(writing, chunk)
         said.append(relay.take(reading))
+    zygote.emit(relay.rest())
     os.close(writing)
     os.close(reading)
     return said, watch.calls
