@@ -21,8 +21,8 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.pop(0)  # this file's own name would hide the package `evalplus`
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":  # this file's own name would hide the package `evalplus`
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from bench.evalplus_differences import Explainer
 from bench.evalplus_floor import Floor, measure_floor

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.pop(0)  # a neighbour of this file would hide the package `evalplus`
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":  # a neighbour of this file would hide the package `evalplus`
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from bench.evalplus_borders import BORDER, Border, borders
 from bench.evalplus_ours import Ours, run_ours
@@ -77,7 +77,6 @@ def show(cases: Sequence[Border], idle: Sequence[Said], loaded: Sequence[Said]) 
     """The table, and each verdict that is another; how many there are."""
     print("\n| kind | programs | within | beyond | right, idle | right, busy | same class and call |")
     print("|---|---:|---|---|---:|---:|---:|")
-    wrong = 0
     for kind in dict.fromkeys(case.sample.kind for case in cases):
         rows = [row for row in zip(cases, idle, loaded, strict=True) if row[0].sample.kind == kind]
         counts = [
@@ -88,9 +87,10 @@ def show(cases: Sequence[Border], idle: Sequence[Said], loaded: Sequence[Said]) 
         bands = " | ".join(f"{band[0]:g} to {band[-1]:g}" for band in parts)
         same = sum(one == other for _, one, other in rows)
         print(f"| {kind} | {len(rows)} | {bands} | {counts[0]} | {counts[1]} | {same} |")
-        wrong += 3 * len(rows) - sum(counts) - same
+    wrong = 0
     for case, one, other in zip(cases, idle, loaded, strict=True):
         if not one == other == Said(case.reading, one.tiers, case.first):
+            wrong += 1
             print(f"  {case.sample.kind} {case.part:g}, call {case.call}: {case.reading}; idle {one}, busy {other}")
     return wrong
 

@@ -26,8 +26,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.pop(0)  # a neighbour of this file would hide the package `evalplus`
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":  # a neighbour of this file would hide the package `evalplus`
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from bench.evalplus_meter import Watched
 from bench.evalplus_ours import Ours, run_ours
