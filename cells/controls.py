@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import anyio
 
@@ -12,11 +11,11 @@ from cells.house import House
 from cells.journal import Journal
 from cells.verdicts import judge
 from harness.errors import unwrapped
-from harness.tasks.mutants import mutants
+from harness.tasks.characterise import counted
 from harness.tasks.task import Task
 from harness.tree import Exhibit, Tree
 
-__all__ = ["ControlRow", "judge_controls", "judge_mutants", "run_controls", "withdrawn"]
+__all__ = ["ControlRow", "judge_controls", "run_controls", "withdrawn"]
 
 RUN_BATTERY = ("empty",)
 """The degenerate exhibits that every run judges of every task; `proctor task check` judges the whole battery."""
@@ -24,12 +23,17 @@ RUN_BATTERY = ("empty",)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ControlRow:
-    """One control: what was judged, what the referee said, and whether that is what it must say."""
+    """
+    One control: what was judged, what the referee said, and whether that is what it must say. `failed` of `total`
+    tests did not pass, where the referee tells.
+    """
 
     name: str
     reading: str
     standing: str
     held: bool
+    failed: int | None
+    total: int | None
 
 
 async def judge_controls(house: House, task: Task, *, battery: Iterable[str] | None) -> list[ControlRow]:
@@ -46,22 +50,13 @@ async def judge_controls(house: House, task: Task, *, battery: Iterable[str] | N
     return rows
 
 
-async def judge_mutants(house: House, task: Task) -> list[ControlRow]:
-    """
-    Judge every mutant of the card: the reference with one planted fault, which the suite must reject.
-
-    Raises `TaskError` for a mutant that can't be made, and `Blamed` when the referee could not work.
-    """
-    return [
-        await _judged(house, task, f"mutant {name}", tree, accepted=False)
-        for name, tree in sorted(mutants(task.sealed).items())
-    ]
-
-
 async def _judged(house: House, task: Task, name: str, tree: Tree, *, accepted: bool) -> ControlRow:
     verdict = await judge(house, task, Exhibit(tree=tree))
     held = (verdict.standing == "accepted") if accepted else (verdict.standing == "rejected")
-    return ControlRow(name=name, reading=verdict.reading, standing=verdict.standing, held=held)
+    failed, total = counted(verdict)
+    return ControlRow(
+        name=name, reading=verdict.reading, standing=verdict.standing, held=held, failed=failed, total=total
+    )
 
 
 async def run_controls(house: House, journal: Journal, tasks: Iterable[str]) -> None:
@@ -75,7 +70,7 @@ async def run_controls(house: House, journal: Journal, tasks: Iterable[str]) -> 
     async def control(key: str) -> None:
         async with limiter:
             rows = await judge_controls(house, house.parts.tasks[key], battery=RUN_BATTERY)
-        await journal.add("control.judged", {"task": key, "rows": [_row(row) for row in rows]})
+        await journal.add("control.judged", {"task": key, "rows": [asdict(row) for row in rows]})
 
     todo = [key for key in tasks if key not in journal.progress.controls]
     try:
@@ -86,13 +81,12 @@ async def run_controls(house: House, journal: Journal, tasks: Iterable[str]) -> 
         raise unwrapped(group) from group
 
 
-def _row(row: ControlRow) -> dict[str, Any]:
-    return {"name": row.name, "reading": row.reading, "standing": row.standing, "held": row.held}
-
-
 def withdrawn(journal: Journal) -> dict[str, str]:
-    """The tasks whose controls do not hold, with what the referee said: they are withdrawn from all arms."""
-    found = {}
+    """
+    The tasks whose controls do not hold, with what the referee said, and those whose suite was characterised in this
+    record and does not hold: they are withdrawn from all arms.
+    """
+    found = {key: "; ".join(body["why"]) for key, body in journal.progress.suites.items() if not body["holds"]}
     for key, body in journal.progress.controls.items():
         bad = [f"{row['name']} was {row['reading']}" for row in body["rows"] if not row["held"]]
         if bad:

@@ -19,15 +19,16 @@ __all__ = ["Progress", "read_run", "remaining"]
 class Progress:
     """
     What a record says so far. `tries` are the outcomes of each cell, in order; `started` the attempts that have no
-    outcome yet: after a start, those of a process that died. `fences` and `controls` are the bodies of the last such
-    entries (controls by task). `not_enforced` are the promises of a workspace that some session's backend did not keep,
-    each with why.
+    outcome yet: after a start, those of a process that died. `fences`, `controls` and `suites` are the bodies of the
+    last such entries (the latter two by task). `not_enforced` are the promises of a workspace that some session's
+    backend did not keep, each with why.
     """
 
     tries: dict[CellKey, list[CellOutcome]] = field(default_factory=dict)
     started: dict[CellKey, int] = field(default_factory=dict)
     fences: dict[str, Any] | None = None
     controls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    suites: dict[str, dict[str, Any]] = field(default_factory=dict)
     not_enforced: dict[str, str] = field(default_factory=dict)
     sessions: int = 0
     closed: bool = False
@@ -45,6 +46,8 @@ class Progress:
                 self.fences = body
             case "control.judged":
                 self.controls[body["task"]] = body
+            case "suite.characterised":
+                self.suites[body["task"]] = body
             case "session.started":
                 self.sessions += 1
                 promises = body.get("guarantees") or {}

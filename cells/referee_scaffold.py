@@ -56,7 +56,7 @@ def _package(name: str) -> dict[str, str]:
 
 
 def _filled(template: str, words: dict[str, str]) -> str:
-    text = files("cells").joinpath("templates", "referee", f"{template}.tmpl").read_text("utf-8")
+    text = files("cells").joinpath("referee_template", f"{template}.tmpl").read_text("utf-8")
     return Template(text).substitute(words)
 
 

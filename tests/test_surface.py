@@ -12,6 +12,7 @@ import anyio
 import pytest
 import typer
 
+from cells.checking import How, check_tasks, keep, run_cases
 from cells.cli import app
 from cells.cli.door import ExitCode
 from cells.rescore import rescore
@@ -248,12 +249,17 @@ def written_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, s
             with (frozen.folder / "record.jsonl").open("ab") as file:
                 file.write(b'{"at":')
             await rescore(frozen.folder, clock=SystemClock(), keep=True, seen=lambda _row: None)
+            cases = await run_cases(frozen.folder, is_run=True, clock=SystemClock(), say=lambda _text: None)
+            checked = await check_tasks(
+                cases, How(), clock=SystemClock(), say=lambda _text: None, seen=lambda _one: None
+            )
+            keep(frozen.folder, checked, clock=SystemClock())
         return frozen.folder
 
     bodies: dict[str, set[str]] = {}
     for entry in read_entries(anyio.run(play) / "record.jsonl"):
         bodies.setdefault(entry.kind, set()).update(entry.body)
-        if entry.kind == "control.judged":
+        if entry.kind in {"control.judged", "suite.characterised"}:
             bodies[entry.kind].update(entry.body["rows"][0])
     return bodies
 

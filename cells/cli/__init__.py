@@ -18,6 +18,7 @@ from cells.cli import inventory as _inventory
 from cells.cli import judging as _judging
 from cells.cli import referees as _referees
 from cells.cli import results as _results
+from cells.cli import tasks as _tasks
 from cells.cli.door import guarded
 
 __all__ = ["app", "main"]
@@ -31,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _room in (_experiments, _results, _judging, _gate_auditing, _fences, _inventory, _referees):
+for _room in (_experiments, _results, _judging, _gate_auditing, _fences, _inventory, _referees, _tasks):
     _room.add_to(app)
 
 

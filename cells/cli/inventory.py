@@ -1,4 +1,4 @@
-"""Commands about what experiments are made of: models, arms, tasks, plugins; images have a file of their own."""
+"""Commands about what experiments are made of: models, arms, plugins; images and tasks have files of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cells.cli.door import ExitCode, end, print_json, run_async
+from cells.cli.door import ExitCode, end, print_json
 from cells.cli.images import image_build, image_list, image_lock, image_remove
 
 __all__ = ["add_to"]
@@ -25,7 +25,6 @@ def add_to(app: typer.Typer) -> None:
         ),
         ("model", "List and fetch embedded models.", (model_list, model_fetch)),
         ("arm", "List and check arms.", (arm_list, arm_check)),
-        ("task", "Look at tasks and their referees' controls.", (task_check,)),
     )
     for name, about, commands in groups:
         group = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None)
@@ -115,22 +114,6 @@ def arm_check(
         if not findings:
             typer.echo("nothing to say against it")
     if any(finding.level == "error" for finding in findings):
-        end(ExitCode.GATE_REFUSED)
-
-
-def task_check(place: Annotated[Path, typer.Argument(help="An experiment file.")], *, as_json: AsJson = False) -> None:
-    """Judge every task's reference, whole degenerate battery and mutants, and say which controls do not hold."""
-    from cells.checking import check_tasks
-    from harness.clock import SystemClock
-
-    source = (place / "experiment.toml" if place.is_dir() else place).resolve()
-    rows: list[dict[str, Any]] = run_async(lambda: check_tasks(source, clock=SystemClock(), say=_note))
-    if as_json:
-        print_json(rows)
-    else:
-        for row in rows:
-            typer.echo(f"{row['task']}: {row['name']}: {row['reading']} {'held' if row['held'] else 'DOES NOT HOLD'}")
-    if not all(row["held"] for row in rows):
         end(ExitCode.GATE_REFUSED)
 
 

@@ -5,7 +5,7 @@ mutant. A suite that accepts one of the latter, or not the reference, measures n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -13,23 +13,22 @@ import anyio
 
 from harness.errors import RefereeError
 from harness.ports import Referee, RoomOpener
+from harness.tasks.generated_mutants import Generated
 from harness.tasks.mutants import mutants
 from harness.tasks.task import Task
 from harness.tree import Exhibit, Tree
-from harness.values import Verdict
+from harness.values import TestReading, Verdict
 
-__all__ = ["Characterised", "Kind", "characterise", "least_margin"]
+__all__ = ["KINDS", "Characterised", "Judge", "Kind", "characterise", "counted", "holds", "least_margin"]
 
-Kind: TypeAlias = Literal["reference", "battery", "mutant"]
+Kind: TypeAlias = Literal["reference", "battery", "mutant", "generated"]
+KINDS: tuple[Kind, ...] = ("reference", "battery", "mutant")
+"""What every suite is characterised by; generated mutants come on top where they are asked for."""
 
-_WORDS: Mapping[tuple[Kind, bool], str] = {
-    ("reference", True): "accepted",
-    ("reference", False): "rejected",
-    ("battery", True): "accepted",
-    ("battery", False): "rejected",
-    ("mutant", True): "survived",
-    ("mutant", False): "killed",
-}
+Judge: TypeAlias = Callable[[Exhibit], Awaitable[Verdict]]
+
+_ACCEPTED: Mapping[Kind, str] = {"mutant": "survived", "generated": "survived"}
+_REJECTED: Mapping[Kind, str] = {"mutant": "killed", "generated": "killed"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +36,7 @@ class Characterised:
     """
     One candidate. `word` is `accepted` or `rejected`, for a mutant `survived` or `killed`, and `not measured` where the
     referee failed or could not decide; `holds` is whether that is as it must be. `failed` counts the tests that did not
-    pass, None where the suite did not run.
+    pass, None where the suite did not run or does not tell. `diff` is what a generated mutant changed.
     """
 
     name: str
@@ -48,6 +47,13 @@ class Characterised:
     failed: int | None = None
     total: int | None = None
     detail: str = ""
+    tests: tuple[TestReading, ...] = ()
+    diff: str = ""
+
+    @property
+    def said(self) -> tuple[str | None, str]:
+        """What two judgements of one candidate must agree on, beside its tests."""
+        return self.reading, self.word
 
 
 async def characterise(
@@ -55,25 +61,33 @@ async def characterise(
     task: Task,
     rooms: RoomOpener,
     *,
-    kinds: Iterable[Kind] = ("reference", "battery", "mutant"),
+    kinds: Iterable[Kind] = KINDS,
     at_once: int = 1,
+    generated: Mapping[str, Generated] | None = None,
+    judge: Judge | None = None,
 ) -> tuple[Characterised, ...]:
     """
-    Judge every candidate of `kinds`, `at_once` of them at a time; the rows stand in a fixed order.
+    Judge every candidate of `kinds`, and the `generated` mutants, `at_once` of them at a time; the rows stand in a
+    fixed order. `judge` takes the place of the referee's own where a verdict must go through more than that.
 
     A referee that fails on one gives a row `not measured`; what a workspace raises comes through.
     """
-    todo = [(kind, name, tree) for kind in kinds for name, tree in _candidates(referee, task, kind).items()]
+
+    async def own(exhibit: Exhibit) -> Verdict:
+        return await referee.judge(exhibit, task.open, task.sealed, rooms)
+
+    todo = [(kind, name, tree, "") for kind in kinds for name, tree in _candidates(referee, task, kind).items()]
+    todo += [("generated", name, mutant.tree, mutant.diff) for name, mutant in (generated or {}).items()]
     rows: dict[int, Characterised] = {}
     limiter = anyio.CapacityLimiter(at_once)
 
-    async def judge(index: int, kind: Kind, name: str, tree: Tree) -> None:
+    async def one(index: int, kind: Kind, name: str, tree: Tree, diff: str) -> None:
         async with limiter:
-            rows[index] = await _judged(referee, task, rooms, kind=kind, name=name, tree=tree)
+            rows[index] = await _judged(judge or own, kind=kind, name=name, tree=tree, diff=diff)
 
     async with anyio.create_task_group() as group:
-        for index, (kind, name, tree) in enumerate(todo):
-            group.start_soon(judge, index, kind, name, tree)
+        for index, candidate in enumerate(todo):
+            group.start_soon(one, index, *candidate)
     return tuple(rows[index] for index in range(len(todo)))
 
 
@@ -85,41 +99,58 @@ def _candidates(referee: Referee, task: Task, kind: Kind) -> Mapping[str, Tree]:
             return referee.battery(task.open, task.sealed)
         case "mutant":
             return mutants(task.sealed)
+        case "generated":
+            return {}
 
 
-async def _judged(
-    referee: Referee, task: Task, rooms: RoomOpener, *, kind: Kind, name: str, tree: Tree
-) -> Characterised:
+async def _judged(judge: Judge, *, kind: Kind, name: str, tree: Tree, diff: str) -> Characterised:
     try:
-        verdict = await referee.judge(Exhibit(tree=tree), task.open, task.sealed, rooms)
+        verdict = await judge(Exhibit(tree=tree))
     except RefereeError as error:
-        return Characterised(name=name, kind=kind, word="not measured", holds=False, detail=str(error))
+        return Characterised(name=name, kind=kind, word="not measured", holds=False, detail=str(error), diff=diff)
     if verdict.standing == "unscorable":
+        word, reading = "not measured", verdict.reading
         return Characterised(
-            name=name, kind=kind, word="not measured", holds=False, reading=verdict.reading, detail=verdict.detail
+            name=name, kind=kind, word=word, holds=False, reading=reading, detail=verdict.detail, diff=diff
         )
-    return _row(kind, name, verdict)
+    return _row(kind, name, verdict, diff)
 
 
-def _row(kind: Kind, name: str, verdict: Verdict) -> Characterised:
+def _row(kind: Kind, name: str, verdict: Verdict, diff: str) -> Characterised:
     accepted = verdict.standing == "accepted"
-    counted = [
-        (tier.passed, tier.total) for tier in verdict.tiers if tier.passed is not None and tier.total is not None
-    ]
+    failed, total = counted(verdict)
     return Characterised(
         name=name,
         kind=kind,
-        word=_WORDS[kind, accepted],
+        word=_ACCEPTED.get(kind, "accepted") if accepted else _REJECTED.get(kind, "rejected"),
         holds=accepted == (kind == "reference"),
         reading=verdict.reading,
-        failed=sum(total - passed for passed, total in counted) if counted else None,
-        total=sum(total for _, total in counted) if counted else None,
+        failed=failed,
+        total=total,
         detail=verdict.detail,
+        tests=verdict.tests,
+        diff=diff,
     )
+
+
+def counted(verdict: Verdict) -> tuple[int | None, int | None]:
+    """How many tests did not pass, of how many that are told of; None where that is not told, as by a hidden tier."""
+    told = [(tier.passed, tier.total) for tier in verdict.tiers if tier.passed is not None and tier.total is not None]
+    failed = sum(total - passed for passed, total in told)
+    known = bool(told) and (failed > 0 or verdict.standing == "accepted")
+    return failed if known else None, sum(total for _, total in told) if told else None
 
 
 def least_margin(rows: Sequence[Characterised]) -> int | None:
     """The fewest tests that any killed mutant fails; 0 if a mutant survived; None if no mutant was measured."""
     measured = [row for row in rows if row.kind == "mutant" and row.word in {"killed", "survived"}]
-    counts = [row.failed for row in measured if row.failed is not None]
-    return min(counts, default=None)
+    counts = [0 if row.word == "survived" else row.failed for row in measured]
+    return min((count for count in counts if count is not None), default=None)
+
+
+def holds(rows: Iterable[Characterised]) -> bool:
+    """
+    Whether the suite may be relied on: every row but those of generated mutants is as it must be. Of the generated ones
+    some may do the same as the reference, which nobody but a reader can tell.
+    """
+    return all(row.holds for row in rows if row.kind != "generated")
