@@ -11,10 +11,8 @@ as a double); E at the end.
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import os
-import random
 import resource
 import signal
 import struct
@@ -105,18 +103,24 @@ def pieces(value: Any) -> Iterator[bytes]:
         yield encoded(value)
 
 
+def sha256() -> Any:
+    """A fresh digest. The module is large, few candidates need it, and each fork would have to carry it."""
+    return __import__("hashlib").sha256()
+
+
 def answer(value: Any, inline: int) -> None:
     """Send what a call returned: its bytes, or, beyond a size, their digest and length."""
     # Texts are equal when their bytes are, whatever the task's rule, so that their digest does.
     most = TEXT_INLINE if type(value) in (str, bytes) else inline
     kept: list[bytes] = []
-    length, digest = 0, None
+    length: int = 0
+    digest: Any = None
     try:
         for piece in pieces(value):
             length += len(piece)
             kept.append(piece)
             if length > most:
-                digest = digest or hashlib.sha256()
+                digest = digest or sha256()
                 for part in kept:
                     digest.update(part)
                 kept.clear()
@@ -171,7 +175,6 @@ def used() -> float:
 def run_child(job: dict[str, Any], seal: Filter) -> None:
     """Build the candidate, make the calls, send what they return."""
     confine(job, seal)
-    random.seed(0)  # a fork is given another seed each time
     entry = build(job)
     if entry is None:
         return

@@ -7,7 +7,7 @@ Its source is sent there together with the zygote's; it imports nothing of ours 
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import struct
 from functools import cache
 
@@ -109,7 +109,7 @@ class Filter:
 
     def __init__(self) -> None:
         """Made once, before any child."""
-        program = filter_program(MACHINES[platform.machine()])
+        program = filter_program(MACHINES[os.uname().machine])
         self.body = ctypes.create_string_buffer(program, len(program))
         header = struct.pack("@HxxxxxxP", len(program) // 8, ctypes.addressof(self.body))
         self.header = ctypes.create_string_buffer(header, len(header))

@@ -422,3 +422,11 @@ async def test_a_room_that_is_no_room_is_ours(tmp_path: Path) -> None:
 
     with pytest.raises(RefereeError, match="no zygote in the room"):
         await EvalPlusReferee().judge(exhibit("f = abs"), task.open, task.sealed, Odd())
+
+
+async def test_chance_is_the_same_each_time(tmp_path: Path) -> None:
+    """A candidate that draws gets the numbers that the reference got, run after run."""
+    draws = "    import random\n    return [random.random(), random.choice(range(999))]\n"
+    task = own(tmp_path, canonical_solution=draws)
+    assert await reading(task, "def f(x):\n" + draws) == ("PASS", "PASS", "PASS")
+    assert await reading(task, "import random\nrandom.seed()\ndef f(x):\n" + draws) == ("FAIL", "FAIL", "NOT_RUN")
