@@ -1,19 +1,22 @@
 """
-Which axioms each theorem uses, as `Print Assumptions` tells it between lines that carry the judge's nonce.
+What each theorem rests on, as `Print Assumptions` tells it between lines that carry the judge's nonce.
 
 The question is put to a `coqc` that has loaded the seat's compiled file, so its answer is never all there is: by then
-the kernel's checker has shown that the context holds no axiom but the library's own, and only which of those are used
-is asked. A name is printed as short as it can be; it stands for every axiom of the context that ends in it.
+the kernel's checker has shown that the context holds no axiom but the library's own, and which of those are used is
+asked, and what else the checker does not tell. A name is printed as short as it can be; it stands for every axiom of
+the context that ends in it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 __all__ = ["AnswerError", "read_assumptions"]
 
 _CLOSED = "Closed under the global context"
 _AXIOMS = "Axioms:"
+_BEYOND = re.compile(r"\S+ (relies on|is assumed) .*\.")
 
 
 class AnswerError(ValueError):
@@ -21,7 +24,11 @@ class AnswerError(ValueError):
 
 
 def read_assumptions(text: str, goals: Sequence[str], nonce: str, context: Sequence[str]) -> frozenset[str]:
-    """The axioms of `context` that any of the goals may use. Raises `AnswerError` for what answers nothing."""
+    """
+    The axioms of `context` that any of the goals may use, and what they rely on that is outside of the theory.
+
+    Raises `AnswerError` for what answers nothing.
+    """
     answers = dict(_answers(text, nonce))
     if list(answers) != [*goals, "end"]:
         raise AnswerError(f"it has answers for {', '.join(answers)[:300] or 'nothing'}")
@@ -54,6 +61,9 @@ def _used(lines: Sequence[str], context: Sequence[str]) -> set[str]:
     for line in lines[1:]:
         if line[0].isspace():
             continue  # the rest of a type
+        if _BEYOND.fullmatch(line):
+            used.add(line)
+            continue
         name = line.split()[0]
         found = {axiom for axiom in context if axiom == name or axiom.endswith(f".{name}")}
         if not found:

@@ -59,7 +59,8 @@ class Lab:
         self.limits = limits
         self.object_bytes = object_bytes
         self._rooms = rooms
-        self._lacks = f"the image of the rooms ({image or 'of the experiment'})", install
+        self._image = image or "the experiment's"
+        self._install = install
 
     async def run(
         self, files: Mapping[str, bytes], argv: Sequence[str], *, take: Sequence[str] = (), ours: bool = True
@@ -97,9 +98,8 @@ class Lab:
     def _ran(self, program: str, result: ExecResult, taken: Mapping[str, bytes], *, ours: bool) -> Ran:
         status = _known(program, result)
         if ours and status == _NOT_FOUND:
-            image, install = self._lacks
             last = result.stderr.decode("utf-8", "replace").strip()[-200:]
-            raise RefereeError(f"{image} lacks a program ({last}): {install}")
+            raise RefereeError(f"the rooms' image ({self._image}) lacks a program ({last}): {self._install}")
         if ours and status == _KILLED:
             raise RefereeError(f"{program} was killed in its room, and by no limit of the referee's: is memory short?")
         limit, why = self._limit(program, result, status)

@@ -1,0 +1,146 @@
+"""
+The referee `lean` in rooms that play the forms of output that Lean 4's programs are documented to have. It was never run
+against a real toolchain: what is held here is the command lines, the reading, and that silence passes no gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from harness.errors import RefereeError
+from harness.tasks.task import OpenHalf, SealedHalf
+from harness.tree import Exhibit, Tree
+from harness.values import Verdict
+from referees.proof import lean
+from tests.referees.proof_rooms import Played, ScriptedRooms
+
+pytestmark = pytest.mark.anyio
+
+CARD = {"theorems": {"main": "asked"}, "axioms": ["propext", "Classical.choice"], "forbidden": ["sorry"]}
+SEALED = SealedHalf(tests=Tree.of({"Statement.lean": "def Statement.asked : Prop := True"}), card=CARD)
+OPEN = OpenHalf(benchmark="demo", name="it", instruction="")
+
+Steps = Mapping[str, Played | Callable[[str], Played]]
+
+
+class Programs:
+    """Plays lean and its checker; `steps` takes the place of the one that goes well, by the gate it belongs to."""
+
+    def __init__(self, **steps: Played | Callable[[str], Played]) -> None:
+        self.steps = steps
+
+    def __call__(self, words: Sequence[str], files: Mapping[str, bytes]) -> Played:
+        """One program, by the gate that it runs for."""
+        check = next((name.partition(".")[0] for name in files if name.startswith("Proctor_")), "")
+        if words[0] == "sh":
+            step = "kit"
+        elif words[-1] == "Proof.lean":
+            step = "compile"
+        elif words[-1] == "Used.lean":
+            step = "axioms"
+        else:
+            step = "kernel" if words[-1] == "Proof" else "statement"
+        played = self.steps.get(step) or getattr(self, f"_{step}")
+        return played if isinstance(played, Played) else played(check)
+
+    def _kit(self, check: str) -> Played:
+        return Played(left={"Statement.olean": b"sealed", "Proof.olean": b"stand-in", f"{check}.olean": b"check"})
+
+    def _compile(self, _: str) -> Played:
+        return Played(left={"Proof.olean": b"exhibit"})
+
+    def _kernel(self, _: str) -> Played:
+        return Played(stdout="replaying Proof\n")
+
+    def _statement(self, check: str) -> Played:
+        return Played(stdout=f"replaying {check}\n")
+
+    def _axioms(self, check: str) -> Played:
+        return used(" 1 propext")(check)
+
+
+def used(text: str) -> Callable[[str], Played]:
+    """An answer to the judge's own program."""
+    return lambda check: Played(stdout=f"{check[8:]} {check}.goal_0{text}\n{check[8:]} end\n")
+
+
+async def judged(programs: Programs, text: str = "theorem main : Statement.asked := trivial") -> Verdict:
+    """The verdict on a text while the programs do as they are told."""
+    exhibit = Exhibit(tree=Tree.of({"Proof.lean": text}))
+    return await lean().judge(exhibit, OPEN, SEALED, ScriptedRooms(programs))
+
+
+async def test_a_proof_passes_five_gates() -> None:
+    """The exhibit's text is in one room only; its compiled file takes the stand-in's place in those that check."""
+    rooms = ScriptedRooms(Programs())
+    exhibit = Exhibit(tree=Tree.of({"Proof.lean": "theorem", "Statement.lean": "own", "lakefile.lean": "own"}))
+    verdict = await lean().judge(exhibit, OPEN, SEALED, rooms)
+    assert (verdict.reading, verdict.detail) == ("PASS", "all 5 gates passed")
+    kit, compiling, *checking = rooms.held
+    (check,) = (name for name in kit if name.startswith("Proctor_"))
+    assert kit["Proof.lean"] == b"import Statement\naxiom main : Statement.asked\n"
+    assert b".goal_0 : Statement.asked := @main\n" in kit[check]
+    assert compiling == {"Statement.olean": b"sealed", "Proof.lean": b"theorem"}
+    assert all(room["Proof.olean"] == b"exhibit" and "Proof.lean" not in room for room in checking)
+    assert rooms.ran[1][:3] == ["env", "LEAN_PATH=/workspace", "lean"]
+    assert "enableInitializersExecution" not in checking[-1]["Used.lean"].decode()
+
+
+MISMATCH = Played(
+    status=1, stderr="lean4checker found a problem in Proctor_1\nuncaught exception: (kernel) declaration type mismatch"
+)
+ABSENT = Played(status=1, stderr="uncaught exception: (kernel) unknown constant 'main'")
+
+
+@pytest.mark.parametrize(
+    ("reading", "where", "steps"),
+    [
+        ("COMPILE", "gate 2", {"compile": Played(status=1, stdout="Proof.lean:1:0: error: unexpected token")}),
+        ("COMPILE", "no regular file Proof.olean", {"compile": Played()}),
+        ("TIMEOUT", "gate 2", {"compile": Played(status=152)}),
+        ("MEMORY", "gate 2", {"compile": Played(status=1, stderr="Stack overflow detected. Aborting.")}),
+        ("KERNEL_REJECTED", "gate 3 of 5, kernel: lean4checker", {"kernel": MISMATCH}),
+        ("UNSCORABLE", "does not say that it replayed Proof", {"kernel": Played()}),
+        ("UNSCORABLE", "does not say", {"kernel": Played(stdout="not replaying Proof\n")}),
+        ("STATEMENT_ALTERED", "gate 4 of 5, statement", {"statement": MISMATCH}),
+        ("INTERFACE_MISS", "no theorem main in Proof.lean", {"statement": ABSENT}),
+        ("AXIOMS_FAIL", "sorryAx", {"axioms": used(" 2 propext sorryAx")}),
+        ("AXIOMS_FAIL", "Lean.ofReduceBool", {"axioms": used(" 1 Lean.ofReduceBool")}),
+        ("AXIOMS_FAIL", "a?b", {"axioms": used(" 1 a?b")}),
+        ("PASS", "all 5", {"axioms": used(" 2 propext Classical.choice")}),
+        ("PASS", "all 5", {"axioms": used(" 0")}),
+        ("UNSCORABLE", "could not be read", {"axioms": used(" 0 sorryAx")}),
+        ("UNSCORABLE", "could not be read", {"axioms": used("")}),
+        ("UNSCORABLE", "could not be read", {"axioms": Played()}),
+        ("UNSCORABLE", "could not be read", {"axioms": Played(status=1, stdout="end")}),
+        ("UNSCORABLE", "could not be read", {"axioms": lambda check: used(" 0")("Proctor_other")}),
+    ],
+)  # fmt: skip
+async def test_ends(reading: str, where: str, steps: Steps) -> None:
+    """Each end of each program comes to its one class."""
+    verdict = await judged(Programs(**steps))
+    assert verdict.reading == reading, verdict.detail
+    assert where in verdict.detail
+
+
+async def test_the_screen_reads_lean() -> None:
+    """A word in a comment is none."""
+    assert (await judged(Programs(), "-- sorry\ntheorem")).reading == "PASS"
+    refused = await judged(Programs(axioms=used(" 1 sorryAx")), "theorem main : Statement.asked := sorry")
+    assert (refused.reading, refused.would_be) == ("SCREENED", "AXIOMS_FAIL")
+
+
+async def test_an_image_without_lean_is_the_referee_s_failure() -> None:
+    """The error says what to install."""
+    with pytest.raises(RefereeError, match=r"lacks a program .*lean.*: a Lean 4 toolchain has lean and leanchecker"):
+        await judged(Programs(kit=Played(status=127, stderr="env: 'lean': No such file or directory")))
+
+
+def test_the_battery_is_in_lean() -> None:
+    """Every candidate is another, in files that the referee looks at, or in none of them."""
+    found = lean().battery(OPEN, SEALED)
+    assert {"sorry", "axiom", "no_kernel", "planted_object"} <= set(found)
+    assert len({tree.digest for tree in found.values()}) == len(found)
+    assert all("Proof.lean" in tree for name, tree in found.items() if name not in {"as_found", "planted_object"})

@@ -1,0 +1,82 @@
+"""The screen of the proof referees: tokens, comments, strings, sentences and sections."""
+
+from __future__ import annotations
+
+import pytest
+
+from referees.proof_words import LEAN, ROCQ, screened
+
+COMMANDS = ["Admitted", "admit", "Axiom", "Hypothesis", "Variable", "Load", "Unset Guard Checking", "bypass_check"]
+WORDS = ["sorry", "axiom", "debug.skipKernelTC"]
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "line"),
+    [
+        ("Theorem a : True.\nAdmitted.", "Admitted", 2),
+        ("Theorem a : True.\nProof. { admit. } Qed.", "admit", 2),
+        ("Proof. - Admitted.", "Admitted", 1),
+        ("(* fine *) Axiom a : False.", "Axiom", 1),
+        ("Local Axiom a : False.", "Axiom", 1),
+        ("Time Timeout 3 Fail Load a.", "Load", 1),
+        ('#[local, deprecated(note="]")] Axiom a : False.', "Axiom", 1),
+        ("Unset (* a\ncomment *) Guard Checking.", "Unset Guard Checking", 1),
+        ("#[bypass_check(guard)] Fixpoint f := f.", "bypass_check", 1),
+        ("Section A. End A. Variable a : nat.", "Variable", 1),
+        ("Section A. End A.\nModule B. Hypothesis a : nat.", "Hypothesis", 2),
+        ("Module A := B. Variable a : nat.", "Variable", 1),
+        ('Definition a := "(*". Axiom b : False. (* " *) " *)', "Axiom", 1),
+    ],
+)
+def test_a_command_is_found(text: str, phrase: str, line: int) -> None:
+    """With its line, whatever stands before it."""
+    assert screened(text, COMMANDS, ROCQ) == f"line {line} has {phrase!r}, which the instruction forbids"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '(* Admitted. (* admit *) " *) Axiom " *) Theorem a : True.',
+        'Definition a := "Admitted. "" admit ".',
+        "Inductive i := Load | Axiom (n : nat).",
+        "Section A. Variable a : nat. Context (b : a = a). Hypothesis c : False. End A.",
+        "Module A. Section B. Hypothesis h : False. End B. End A.",
+        "Definition a := M.Axiom.",
+        "Definition Admitted' := admitted.",
+        "(* Axiom a : False.",
+        "",
+    ],
+)
+def test_what_is_no_command_is_not(text: str) -> None:
+    """Comments, strings, names, and what a section may have."""
+    assert screened(text, COMMANDS, ROCQ) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("theorem a : True := sorry", "sorry"),
+        ("/- /- -/ -/ axiom a : False", "axiom"),
+        ("set_option debug.skipKernelTC true", "debug.skipKernelTC"),
+        ("def a := '\"' -- \"\naxiom b : False", "axiom"),
+        ('def a := r#"no " end"# axiom b : False', "axiom"),
+        ("def a := 'x' axiom b : False", "axiom"),
+    ],
+)
+def test_a_word_of_lean_is_found(text: str, phrase: str) -> None:
+    """Wherever it stands."""
+    assert f"has {phrase!r}" in (screened(text, WORDS, LEAN) or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-- sorry", "/- sorry /- sorry -/ sorry -/", 'def a := "sorry \\" axiom"', 'def a := r"sorry"', "def sorry' := 1"],
+)
+def test_a_word_of_leans_comments_and_strings_is_not(text: str) -> None:
+    """What Lean would not read as a word."""
+    assert screened(text, WORDS, LEAN) is None
+
+
+def test_long_files_are_read_in_moments() -> None:
+    """Nothing in a file of 400,000 signs makes the screen read it twice."""
+    assert screened("(" * 200_000 + '"' * 200_001, COMMANDS, ROCQ) is None
