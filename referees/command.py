@@ -120,7 +120,7 @@ class CommandReferee:
         card = read_card(CommandCard, sealed.card, self.name)
         case = _Case(card=card, tests=sealed.tests, bounds=self._bounds(card), rooms=rooms)
         ruling = await case.rule(exhibit.tree, sealed.solution)
-        refused = screened(exhibit.tree, card.forbidden)
+        refused = await anyio.to_thread.run_sync(screened, exhibit.tree, card.forbidden)
         reading = ruling.reading if refused is None else "SCREENED"
         suite = str((await anyio.to_thread.run_sync(self.suite, sealed))["digest"])
         bounds = case.bounds

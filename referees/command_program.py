@@ -200,7 +200,10 @@ class _Run:
             self.over = "memory"
 
     def end(self) -> dict[str, Any]:
-        """How it ended, as a head."""
+        """How it ended, as a head. What used its time up between two looks is over it all the same."""
+        used = _spent() - self.before_s
+        if self.over is None and self.bounds.cpu_s is not None and used > self.bounds.cpu_s:
+            self.over = "cpu"
         code = self.process.returncode if self.status is not None else None
         killed = self.over is None and code is not None and code < 0
         return {
@@ -208,7 +211,7 @@ class _Run:
             "signal": -code if killed and code is not None else None,
             "over": "cpu" if killed and code == -signal.SIGXCPU else self.over,
             "failed": None,
-            "cpu_s": _spent() - self.before_s,
+            "cpu_s": used,
         }
 
 

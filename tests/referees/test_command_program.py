@@ -63,6 +63,7 @@ def test_input_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
         ("kill -KILL $$", {}, {"signal": 9}),
         ("while :; do :; done", {"cpu_s": 0.3}, {"over": "cpu"}),
         ("(while :; do :; done) & (while :; do :; done) & wait", {"cpu_s": 0.4}, {"over": "cpu"}),
+        ("exit 0", {"cpu_s": 0.0}, {"over": "cpu"}),
         ("yes", {}, {"over": "output"}),
         ("yes >&2", {}, {"over": "output"}),
         (
