@@ -26,6 +26,7 @@ if __name__ == "__main__":  # this file's own name would hide the package `evalp
 
 from bench.evalplus_differences import Explainer
 from bench.evalplus_floor import Floor, measure_floor
+from bench.evalplus_meter import end_at_sigterm
 from bench.evalplus_ours import OurRun, Ours, run_ours
 from bench.evalplus_peer import Peer
 from bench.evalplus_report import Row, show_differences, show_rows, show_single, targets
@@ -161,4 +162,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_at_sigterm()
     sys.exit(main())

@@ -27,6 +27,7 @@ if __name__ == "__main__":  # a neighbour of this file would hide the package `e
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from bench.evalplus_borders import BORDER, Border, borders
+from bench.evalplus_meter import end_at_sigterm
 from bench.evalplus_ours import Ours, run_ours
 from bench.evalplus_peer import Peer, scratch
 from bench.evalplus_workloads import Sample
@@ -128,4 +129,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_at_sigterm()
     sys.exit(main())

@@ -29,7 +29,7 @@ from typing import Any
 if __name__ == "__main__":  # a neighbour of this file would hide the package `evalplus`
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from bench.evalplus_meter import Watched
+from bench.evalplus_meter import Watched, end_at_sigterm
 from bench.evalplus_ours import Ours, run_ours
 from bench.evalplus_peer import Peer, scratch
 from bench.evalplus_workloads import Benchmark, Sample
@@ -170,4 +170,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_at_sigterm()
     sys.exit(main())

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.clock import fresh_token
 
-__all__ = ["Run", "Watched", "cpu_of", "memory_of", "unified"]
+__all__ = ["Run", "Watched", "cpu_of", "end_at_sigterm", "memory_of", "unified"]
 
 _TOP = Path("/sys/fs/cgroup")
 _TICK_S = 0.05
@@ -28,6 +28,11 @@ _JOIN = 'for file in $PROCTOR_JOIN; do echo $$ >"$file" || exit 125; done; unset
 def unified() -> bool:
     """Whether the machine has one tree of control groups for all controllers (version 2)."""
     return (_TOP / "cgroup.controllers").exists()
+
+
+def end_at_sigterm() -> None:
+    """Let SIGTERM end this process as Ctrl-C does: what it has started, and its groups, end with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def cpu_of(group: str) -> float:
