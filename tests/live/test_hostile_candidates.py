@@ -19,8 +19,10 @@ from harness.tasks.task import Task
 from harness.values import Verdict
 from harness.walls import Caps, Walls
 from referees.evalplus import EvalPlusReferee
-from tests.live.hostile import Candidate, faults
+from referees.pytest_suite import PytestReferee
+from tests.live.hostile import Candidate, faults, pytest_candidates
 from tests.live.hostile.evalplus_candidates import CANDIDATES, CONTROLS, TASKS
+from tests.live.hostile.pytest_candidates import TASK
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -75,3 +77,19 @@ async def test_evalplus(rooms: Callable[[], Any], evalplus_tasks: dict[str, Task
         assert await faults(judge, of_evalplus(evalplus_tasks, CANDIDATES), canary, within_s=90) == []
         assert opened == before
     assert "PASS" not in {reading for _, _, reading in CANDIDATES.values()}
+
+
+async def test_pytest(rooms: Callable[[], Any]) -> None:
+    """No folder of the battery passes `pytest`, whatever lies in it; the right one does, before and after."""
+    referee = PytestReferee({"cpu_s": 2, "wall_s": 2.0, "memory_bytes": 256 << 20, "calls": 1000})
+
+    async def judge(one: Candidate) -> Verdict:
+        return await referee.judge(one.exhibit, one.task.open, one.task.sealed, rooms)
+
+    candidates = {
+        name: Candidate(task=TASK, files=files, reading=reading)
+        for name, (files, reading) in pytest_candidates.CANDIDATES.items()
+    }
+    canary = Candidate(task=TASK, files={"solution.py": pytest_candidates.RIGHT}, reading="PASS")
+    assert await faults(judge, candidates, canary, within_s=240, every=16, at_once=2) == []
+    assert "PASS" not in {candidate.reading for candidate in candidates.values()}

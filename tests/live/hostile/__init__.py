@@ -29,7 +29,7 @@ def sections(path: Path, fragments: Mapping[str, str]) -> Iterator[tuple[list[st
     """
 
     def filled(line: re.Match[str]) -> str:
-        return fragments[line[1]].format(line[2])
+        return fragments[line[1]].replace("{0}", line[2] or "")
 
     for part in re.split(r"^=== ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         heading, _, text = part.partition("\n")
@@ -66,15 +66,33 @@ class _Heard:
             self.faults.append(f"{name}: {verdict.reading}, expected {expected} ({verdict.detail[:200]})")
 
 
-async def faults(judge: Judge, candidates: Mapping[str, Candidate], canary: Candidate, *, within_s: float) -> list[str]:
+async def faults(
+    judge: Judge,
+    candidates: Mapping[str, Candidate],
+    canary: Candidate,
+    *,
+    within_s: float,
+    every: int = 1,
+    at_once: int = 1,
+) -> list[str]:
     """
-    Judge each candidate, and the canary after it; a sentence for each reading that was not the expected one.
+    Judge each candidate, and the canary after each, or after as many as `every` says, and once at the end; a sentence
+    for each reading that was not the expected one. `at_once` are judged at a time, for a judge of fresh rooms.
 
     Raises `TimeoutError` when all of them together took longer than `within_s` seconds: one hung the judge.
     """
     heard = _Heard()
-    with anyio.fail_after(within_s):
-        for name, candidate in candidates.items():
+    queue = iter(enumerate(candidates.items(), start=1))
+
+    async def work() -> None:
+        for number, (name, candidate) in queue:
             heard.note(name, candidate.reading, await judge(candidate))
-            heard.note(f"the canary after {name}", canary.reading, await judge(canary))
+            if number % every == 0:
+                heard.note(f"the canary after {name}", canary.reading, await judge(canary))
+
+    with anyio.fail_after(within_s):
+        async with anyio.create_task_group() as workers:
+            for _ in range(at_once):
+                workers.start_soon(work)
+        heard.note("the canary at the end", canary.reading, await judge(canary))
     return heard.faults
