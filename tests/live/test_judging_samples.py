@@ -110,7 +110,7 @@ def started(words: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def wait_for(folder: Path, least: int, process: subprocess.Popen[str]) -> None:
     """Until so many results are on the disk."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 150
     while len(rows(folder)) < least:
         assert process.poll() is None
         assert time.monotonic() < until
