@@ -1,0 +1,197 @@
+"""The swebench referee around the harness: records, patches, and the bounds of the container that it may make."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import ExperimentError, RefereeError, TaskError
+from harness.tasks.task import OpenHalf, SealedHalf
+from harness.tree import Exhibit, Tree
+from referees import swebench, swebench_worker
+from referees.swebench import SweBenchReferee
+from referees.swebench_patch import patch_of
+from referees.swebench_run import answered
+from tests.referees.folder_room import folder_rooms
+
+RECORD = {
+    "instance_id": "demo__demo-1",
+    "image": "registry/demo:1",
+    "repo": "demo/demo",
+    "version": "1",
+    "log_parser": "parse_log_pytest",
+    "eval_type": "pass_and_fail",
+    "eval_script": "#!/bin/bash\n",
+    "FAIL_TO_PASS": '["t.py::a"]',
+    "PASS_TO_PASS": ["t.py::b"],
+    "patch": "the reference",
+    "hints_text": "",
+}
+OPEN = OpenHalf(benchmark="swe", name="demo", instruction="repair", environment=Tree.of({"a.py": "x = 1\n"}))
+SEALED = SealedHalf(
+    tests=Tree.of({"instance.json": json.dumps(RECORD)}), card={"image_id": "sha256:" + "0" * 64, "image": ""}
+)
+
+
+async def judged(monkeypatch: pytest.MonkeyPatch, tree: Tree, *answers: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """The verdict where the harness answers so, and the orders that it got."""
+    orders: list[Any] = []
+    left = list(answers)
+
+    async def answer(order: dict[str, Any]) -> dict[str, Any]:
+        orders.append(order)
+        return left.pop(0)
+
+    monkeypatch.setattr(swebench, "answered", answer)
+    return await SweBenchReferee().judge(Exhibit(tree=tree), OPEN, SEALED, folder_rooms), orders
+
+
+REPORT = {
+    "resolved": True,
+    "tests_status": {
+        "FAIL_TO_PASS": {"success": ["t.py::a"], "failure": []},
+        "PASS_TO_PASS": {"success": ["t.py::b"], "failure": []},
+    },
+}
+TIMEOUT = {"end": "timeout", "log": ""}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("answers", "reading", "standing"),
+    [
+        ([{"end": "graded", "report": REPORT}], "RESOLVED", "accepted"),
+        ([{"end": "graded", "report": {"resolved": False}}], "UNRESOLVED", "rejected"),
+        # Only the truth value of the package's own report is a yes.
+        ([{"end": "graded", "report": {**REPORT, "resolved": "yes"}}], "UNRESOLVED", "rejected"),
+        ([{"end": "patch failed", "log": "no"}], "PATCH_FAILED", "rejected"),
+        ([TIMEOUT, TIMEOUT], "TIMEOUT", "rejected"),
+        ([TIMEOUT, {"end": "graded", "report": REPORT}], "RESOLVED", "accepted"),
+    ],
+)
+async def test_classes(
+    monkeypatch: pytest.MonkeyPatch, answers: list[dict[str, Any]], reading: str, standing: str
+) -> None:
+    """Each end has its class; a time-out counts if it comes twice."""
+    verdict, orders = await judged(monkeypatch, Tree.of({"patch.diff": "a patch"}), *answers)
+    assert (verdict.reading, verdict.standing, len(orders)) == (reading, standing, len(answers))
+    if reading == "RESOLVED":
+        assert "log that the candidate's own program can write to" in verdict.detail
+        assert [(tier.tier, tier.passed, tier.total) for tier in verdict.tiers] == [
+            ("FAIL_TO_PASS", 1, 1),
+            ("PASS_TO_PASS", 1, 1),
+        ]
+
+
+@pytest.mark.anyio
+async def test_no_patch_never_reaches_the_harness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty patch, and an exhibit that is the environment, are NO_PATCH; a changed file is a patch."""
+    for tree in (Tree.of({"patch.diff": "\n"}), OPEN.environment):
+        verdict, orders = await judged(monkeypatch, tree)
+        assert (verdict.reading, orders) == ("NO_PATCH", [])
+    graded = {"end": "graded", "report": REPORT}
+    _, (order,) = await judged(monkeypatch, Tree.of({"a.py": "x = 2\n"}), graded)
+    assert "-x = 1\n+x = 2\n" in order["patch"]
+
+
+def test_patches_apply(tmp_path: Path) -> None:
+    """What is made here is what git takes: changed, new, deleted, without a last newline, with odd separators."""
+    import subprocess
+
+    old = Tree.of({"a.py": "x = 1\ny = 2", "gone/b.txt": "b\n", "c.txt": "1\f2\n\u2028x\n", "d.bin": b"\xff\n"})
+    new = Tree.of({"a.py": "x = 1\ny = 3\n", "new/d.py": "d = 1\n", "c.txt": "1\f3\n\u2028x\n", "d.bin": b"\xfe\n"})
+    for path in old:
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(old[path])
+    patch = patch_of(new, old, "patch.diff")
+    done = subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=patch.encode(), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    left = Tree.from_folder(tmp_path)
+    assert {path: left[path] for path in left if path != "d.bin"} == {p: new[p] for p in new if p != "d.bin"}
+    assert patch_of(old, old, "patch.diff") == ""
+
+
+class FakeContainers:
+    """Takes note of what it was asked to create."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, Any] = {}
+        self.removed = 0
+
+    def create(self, **asked: Any) -> FakeContainers:
+        """What was made is this object too."""
+        self.asked = asked
+        return self
+
+    def remove(self, *, force: bool) -> None:
+        """Counted."""
+        self.removed += force
+
+
+def test_a_container_is_made_within_bounds() -> None:
+    """Whatever the harness asks for, it gets the pinned image, no network, and no capability to administer."""
+    engine = FakeContainers()
+    order = {"image_id": "sha256:1", "memory_bytes": 1 << 30, "pids": 99, "nonce": "n"}
+    containers = swebench_worker.Containers(engine, order)
+    containers.create(image="registry/demo:latest", user="root", cap_add=["SYS_ADMIN"], command="tail -f /dev/null")
+    assert (engine.asked["image"], engine.asked["network_mode"], engine.asked["user"]) == ("sha256:1", "none", "root")
+    assert "SYS_ADMIN" not in engine.asked["cap_add"]
+    assert engine.asked["cap_drop"] == ["ALL"]
+    assert engine.asked["labels"] == {"proctor.judging": "n"}
+    containers.remove_all()
+    assert engine.removed == 1
+    with pytest.raises(RuntimeError, match="no image is pulled"):
+        swebench_worker.Images(engine, "sha256:1").pull("registry/demo:latest")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [({"engine": "unix:///nowhere.sock"}, RefereeError), ({"within": 0.01}, RefereeError)],
+)
+async def test_what_the_harness_fails_at_is_no_reading(change: dict[str, Any], error: type[Exception]) -> None:
+    """An engine that does not answer, and a worker that does not come to its end."""
+    order = {
+        "instance": RECORD,
+        "patch": "a patch",
+        "image_id": "sha256:1",
+        "timeout_s": 1,
+        "memory_bytes": 1,
+        "pids": 1,
+        "engine": "unix:///nowhere.sock",
+        "nonce": "n",
+    }
+    with pytest.raises(error):
+        await answered(order | change, within_s=change.get("within", 60))
+
+
+@pytest.mark.parametrize(
+    ("card", "tests", "said"),
+    [
+        ({"image_id": "demo:latest"}, RECORD, "image_id"),
+        ({"timeout_s": 0}, RECORD, "timeout_s"),
+        ({"instance": "other.json"}, RECORD, "no other.json"),
+        ({}, {"instance_id": "x"}, "no SWE-bench record"),
+        ({}, {**RECORD, "FAIL_TO_PASS": "a"}, "no SWE-bench record"),
+        ({}, {**RECORD, "PASS_TO_PASS": [1]}, "a list of tests"),
+    ],
+)
+def test_cards_and_records_that_are_none(card: dict[str, Any], tests: dict[str, Any], said: str) -> None:
+    """Each is refused with what was expected."""
+    sealed = replace(SEALED, card={**SEALED.card, **card}, tests=Tree.of({"instance.json": json.dumps(tests)}))
+    with pytest.raises(TaskError, match=said):
+        SweBenchReferee().suite(sealed)
+
+
+def test_controls_and_options() -> None:
+    """The reference is the record's own patch; three degenerate candidates; an unknown option is refused."""
+    referee = SweBenchReferee()
+    assert referee.reference(SEALED).text("patch.diff") == "the reference"
+    assert set(referee.battery(OPEN, SEALED)) == {"empty", "no_patch_at_all", "idle"}
+    assert referee.suite(SEALED)["ids"] == ["t.py::a", "t.py::b"]
+    with pytest.raises(ExperimentError, match="referee 'swebench'"):
+        SweBenchReferee({"network": True})
