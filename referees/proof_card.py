@@ -35,6 +35,8 @@ class ProofCard(Card):
     def _two_modules(self) -> Self:
         if self.module == self.statement:
             raise ValueError(f"module and statement are both {self.module!r}: expected two modules")
+        if {"Coq", "Lean"} & {self.module, self.statement}:
+            raise ValueError("module or statement has the name of the assistant's own library: choose another")
         return self
 
 

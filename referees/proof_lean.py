@@ -82,7 +82,7 @@ class Lean:
         files = {f"{name}.lean": text for name, text in sources.items()}
         objects = [f"{card.statement}.olean", f"{check}.olean"]
         ran = await lab.run(files, ["sh", "-c", _EACH, "proctor", *sources], take=objects)
-        if not ran.ended_well or set(ran.taken) != set(objects):
+        if not ran.ended_well or set(ran.taken) != set(objects) or lab.cut(ran):
             raise RefereeError(f"the sealed statement does not compile with what the card names in it: {said(ran)}")
         return LeanTrial(lab, case, sealed=ran.taken[objects[0]], check=ran.taken[objects[1]])
 

@@ -16,7 +16,7 @@ import hashlib
 import struct
 from dataclasses import dataclass
 
-__all__ = ["Segment", "library_digest", "repointed", "segments"]
+__all__ = ["Segment", "library_digest", "repointed", "segments", "verify"]
 
 _MAGIC = b"Coq!"
 _LIBRARY = "library"
@@ -62,6 +62,19 @@ def _summary(data: bytes) -> list[tuple[str, Segment]]:
     return found
 
 
+def verify(data: bytes) -> None:
+    """Raise `ValueError` unless `data` is a module's file with the checksums of its bytes, which coqchk believes."""
+    library_digest(data)
+    for name, segment in segments(data).items():
+        end = segment.start + segment.size
+        if not segment.digest == data[end : end + 16] == _md5(data[segment.start : end]):
+            raise ValueError(f"a checksum of its segment {name[:40]!r} is wrong")
+
+
+def _md5(data: bytes | bytearray) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).digest()
+
+
 def library_digest(data: bytes) -> bytes:
     """The MD5 by which others name this module. Raises `ValueError` for bytes that are no compiled file."""
     found = segments(data)
@@ -81,7 +94,7 @@ def repointed(check: bytes, *, compiled_against: bytes, at: bytes) -> bytes:
         raise ValueError("the check does not name the module that it was compiled against")
     changed = bytearray(check.replace(old, new))
     for segment in segments(check).values():
-        digest = hashlib.md5(changed[segment.start : segment.start + segment.size], usedforsecurity=False).digest()
+        digest = _md5(changed[segment.start : segment.start + segment.size])
         changed[segment.digest_at : segment.digest_at + 16] = digest
         changed[segment.start + segment.size : segment.start + segment.size + 16] = digest
     return bytes(changed)

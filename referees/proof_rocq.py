@@ -17,7 +17,7 @@ from referees.proof_assumptions import AnswerError, read_assumptions
 from referees.proof_battery import rocq_degenerates
 from referees.proof_card import ProofCard
 from referees.proof_coqchk import Checked, MisplacedError, OutputError, read_coqchk
-from referees.proof_objects import repointed
+from referees.proof_objects import repointed, verify
 from referees.proof_room import Lab, Ran, said
 from referees.proof_trial import PASSED, Case, Finding, compiled, met_limit
 from referees.proof_words import ROCQ, Syntax
@@ -52,7 +52,7 @@ class Rocq:
         }
         objects = [f"{name.removesuffix('.v')}.vo" for name in files]
         ran = await lab.run(files, ["sh", "-c", _EACH, "proctor", *files], take=objects)
-        if not ran.ended_well or set(ran.taken) != set(objects):
+        if not ran.ended_well or set(ran.taken) != set(objects) or lab.cut(ran):
             raise RefereeError(f"the sealed statement does not compile with what the card names in it: {said(ran)}")
         return RocqTrial(lab, case, *(ran.taken[name] for name in objects))
 
@@ -97,15 +97,16 @@ class RocqTrial:
 
     async def kernel(self, parcel: bytes) -> Finding:
         """Gate 3: the compiled file, checked again by the kernel in a room that saw nothing of its making."""
+        try:
+            verify(parcel)
+        except ValueError as error:
+            return Finding("KERNEL_REJECTED", f"the compiled file: {error}")
         found = await self._checked({f"{self._module}.vo": parcel}, [self._module], "KERNEL_REJECTED")
         return found if isinstance(found, Finding) else PASSED
 
     async def statement(self, parcel: bytes) -> Finding:
         """Gate 4: the judge's check, made to name the exhibit's file, checked together with it."""
-        try:
-            check = repointed(self._check, compiled_against=self._stand_in, at=parcel)
-        except ValueError as error:
-            return Finding("KERNEL_REJECTED", f"the compiled file: {error}")
+        check = repointed(self._check, compiled_against=self._stand_in, at=parcel)
         files = {f"{self._module}.vo": parcel, f"{self._case.check}.vo": check}
         found = await self._checked(files, [self._module, self._case.check], "STATEMENT_ALTERED")
         if isinstance(found, Finding):

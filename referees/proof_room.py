@@ -24,6 +24,7 @@ OUTPUT_BYTES = 8 << 20
 # The hard limit of the processor's time lies a second over the soft one, so that the signal tells which limit it was.
 _LIMITED = 'ulimit -S -t "$1"; ulimit -H -t "$2"; ulimit -v "$3"; shift 3; exec "$@"'
 _TAKE = 'if [ -f "$1" ] && [ ! -L "$1" ]; then head -c "$2" -- "$1"; else exit 44; fi'
+_ABSENT = 44
 _OVER_CPU = 128 + 24
 _NOT_FOUND = 127
 _KILLED = 128 + 9
@@ -86,6 +87,10 @@ class Lab:
                     taken |= await self._take(room, path)
         return self._ran(argv[0], result, taken, ours=ours)
 
+    def cut(self, ran: Ran) -> bool:
+        """Whether a file that was brought out is larger than it may be, and so not whole."""
+        return any(len(data) > self.object_bytes for data in ran.taken.values())
+
     def _bounds(self) -> list[str]:
         cpu = self.limits.cpu_s
         return [str(cpu), str(cpu + 1), str(self.limits.memory_bytes >> 10)]
@@ -93,7 +98,13 @@ class Lab:
     async def _take(self, room: Workspace, path: str) -> dict[str, bytes]:
         most = self.object_bytes + 1
         result = await room.exec(["sh", "-c", _TAKE, "proctor", path, str(most)], output_bytes=most)
-        return {path: result.stdout} if result.status == 0 else {}
+        if result.status == _ABSENT:
+            return {}
+        if result.status != 0:
+            raise RefereeError(
+                f"{path} could not be taken out of its room: {result.stderr.decode('utf-8', 'replace')[-200:]}"
+            )
+        return {path: result.stdout}
 
     def _ran(self, program: str, result: ExecResult, taken: Mapping[str, bytes], *, ours: bool) -> Ran:
         status = _known(program, result)

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from referees.proof_objects import library_digest, repointed, segments
+from referees.proof_objects import library_digest, repointed, segments, verify
 from tests.referees.proof_rooms import vo
 
 STAND_IN = vo(b"the stand-in")
@@ -33,6 +33,15 @@ def test_a_check_that_names_another_module_is_whole_again() -> None:
         assert part.digest == made[part.start + part.size : part.start + part.size + 16], name
         assert part.digest == hashlib.md5(body, usedforsecurity=False).digest(), name
     assert library_digest(EXHIBIT) in made
+
+
+@pytest.mark.parametrize("old", [b"proofs", hashlib.md5(b"the exhibit", usedforsecurity=False).digest()])
+def test_a_wrong_checksum_is_found(old: bytes) -> None:
+    """Of bytes that were changed, and one that was changed itself, in either of its places."""
+    verify(EXHIBIT)
+    for count in 1, -1:
+        with pytest.raises(ValueError, match="a checksum of its segment"):
+            verify(EXHIBIT.replace(old, old[::-1], count))
 
 
 def test_a_check_of_something_else_is_refused() -> None:

@@ -171,6 +171,10 @@ async def test_ends(reading: str, where: str, steps: Steps) -> None:
         ({"kit": Played(status=127, stderr="sh: 1: coqc: not found")}, r"image \(the experiment's\) lacks .*coqc"),
         ({"kit": Played(status=1, stderr="Error: no")}, "sealed statement does not compile .*Error: no"),
         ({"kit": Played()}, "sealed statement does not compile"),
+        (
+            {"kit": lambda c: Played(left={"Statement.vo": b"x" * (17 << 20), "Proof.vo": b"", f"{c}.vo": b""})},
+            "does not compile",
+        ),
         ({"kernel": Played(status=127, stderr="coqchk: not found")}, "lacks a program"),
         ({"kernel": Played(status=137)}, "killed in its room"),
         ({"statement": Played(status=None)}, "nobody could say how coqchk ended"),
@@ -216,12 +220,17 @@ async def test_no_file_is_no_build() -> None:
 async def test_what_is_carried_is_what_is_judged() -> None:
     """The seam between the rooms: other bytes come to the checker, and bytes that are no file to their class."""
     rooms = ScriptedRooms(Programs())
-    referee = ProofReferee(Rocq(), carry=lambda data: data.replace(b"exhibit", b"forgery"))
+    referee = ProofReferee(Rocq(), carry=lambda _: vo(b"the forgery"))
     exhibit = Exhibit(tree=Tree.of({"Proof.v": ""}))
     assert (await referee.judge(exhibit, OPEN, SEALED, rooms)).reading == "PASS"
     assert b"the forgery" in rooms.held[2]["Proof.vo"]
-    broken = await ProofReferee(Rocq(), carry=lambda _: b"?").judge(exhibit, OPEN, SEALED, rooms)
-    assert (broken.reading, "does not start" in broken.detail) == ("KERNEL_REJECTED", True)
+    for carry, said in (
+        (lambda _: b"?", "it does not start"),
+        (lambda data: data.replace(b"ex", b"EX"), "a checksum of"),
+    ):
+        broken = await ProofReferee(Rocq(), carry=carry).judge(exhibit, OPEN, SEALED, rooms)
+        assert broken.reading == "KERNEL_REJECTED"
+        assert f"gate 3 of 5, kernel: the compiled file: {said}" in broken.detail
 
 
 async def test_each_verdict_has_a_nonce_of_its_own() -> None:
@@ -260,7 +269,11 @@ def test_what_can_t_be_used_is_refused() -> None:
     """Options, cards and folders, each with its fault."""
     with pytest.raises(ExperimentError, match=r"options.cpu: unknown key. Did you mean 'cpu_s'"):
         rocq(cpu=1)
-    for card, said in (({}, "theorems: missing"), ({**CARD, "module": "Statement"}, "expected two modules")):
+    for card, said in (
+        ({}, "theorems: missing"),
+        ({**CARD, "module": "Statement"}, "expected two modules"),
+        ({**CARD, "module": "Coq"}, "own library"),
+    ):
         with pytest.raises(TaskError, match=said):
             rocq().suite(SealedHalf(tests=SEALED.tests, card=card))
     with pytest.raises(RefereeError, match=r"tests/ has no Statement.v"):
