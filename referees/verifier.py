@@ -155,13 +155,10 @@ class DafnyReferee:
         reading = "SCREENED" if refused else finding.reading
         proofs = report.proofs if report else ()
         outcomes = [[proof.kind, proof.module, proof.member, proof.end] for proof in proofs]
-        tier = TierReading(
-            tier="verifier",
-            reading=reading,
-            ran=report is not None,
-            passed=sum(proof.end == "proved" for proof in proofs),
-            total=len(proofs),
-        )
+        proved = sum(proof.end == "proved" for proof in proofs)
+        tier = TierReading(tier="verifier", reading="NOT_RUN", ran=False)
+        if report is not None:
+            tier = TierReading(tier="verifier", reading=reading, passed=proved, total=len(proofs))
         limits = {"rlimit": made.rlimit, **self.options.model_dump(exclude={"rlimit"})}
         execution = digest_json({"nonce": nonce, "reading": reading, "outcomes": outcomes})
         return Verdict(

@@ -150,6 +150,7 @@ async def test_what_is_no_text_never_reaches_the_verifier(text: str) -> None:
     rooms = RecordedRooms(DIED)
     verdict = await DafnyReferee().judge(Exhibit(tree=Tree()), TASK.open, TASK.sealed, rooms)
     assert (verdict.reading, verdict.tests[0].reading, rooms.orders) == ("NO_BUILD", "NOT_RUN", [])
+    assert (verdict.tiers[0].reading, verdict.tiers[0].ran, verdict.tiers[0].passed) == ("NOT_RUN", False, None)
 
 
 @pytest.mark.anyio
