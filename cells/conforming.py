@@ -14,7 +14,7 @@ from cells.house import House
 from harness import plugins
 from harness.clock import Clock
 from harness.conformance.rows import Conformance, Row
-from harness.conformance.suite import ARMS, check_referee
+from harness.conformance.suite import ARMS, RULES, check_referee
 from harness.errors import UsageError
 from harness.ports import RoomOpener
 from harness.tasks.folder import load_folders
@@ -29,7 +29,8 @@ __all__ = ["Asked", "check_registered", "listed"]
 class Asked:
     """
     What a referee is to be checked on: `place` is a task folder, or, with `is_experiment`, an experiment file, whose
-    options, image, limits and arms then hold. `hostile` is a folder of folders, an endless candidate each.
+    options, image, limits and arms then hold. `hostile` is a folder of folders, an endless candidate each; `rules` are
+    those to show, all where there are none.
     """
 
     referee: str
@@ -40,6 +41,7 @@ class Asked:
     options: Mapping[str, Any] = field(default_factory=dict)
     bound_s: float = 300.0
     hostile: Path | None = None
+    rules: tuple[str, ...] = ()
 
 
 def listed() -> list[dict[str, Any]]:
@@ -77,6 +79,7 @@ async def check_registered(
                 arms=arms,
                 hostile=hostile,
                 bound_s=asked.bound_s,
+                rules=asked.rules or tuple(RULES),
                 seen=seen,
             )
         )

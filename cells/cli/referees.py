@@ -26,6 +26,7 @@ Image = Annotated[str, typer.Option("--image", help="The image of the rooms, whe
 Options = Annotated[
     list[str] | None, typer.Option("--options", help="An option of the referee, as KEY=VALUE; may be repeated.")
 ]
+Rules = Annotated[list[str] | None, typer.Option("--rule", help="Show this rule alone; may be repeated.")]
 Bound = Annotated[float, typer.Option("--bound", help="Seconds that one judgement may take.")]
 Hostile = Annotated[Path | None, typer.Option("--hostile", help="A folder of folders: endless candidates of your own.")]
 
@@ -85,6 +86,7 @@ def check(
     options: Options = None,
     bound: Bound = 300.0,
     hostile: Hostile = None,
+    rules: Rules = None,
     as_json: AsJson = False,
 ) -> None:
     """Hold a referee to the conformance suite, live in sealed rooms, a row a rule."""
@@ -100,6 +102,7 @@ def check(
         options=_read(options or []),
         bound_s=bound,
         hostile=hostile,
+        rules=tuple(rules or ()),
     )
     found = run_async(lambda: check_registered(asked, clock=SystemClock(), say=_note, seen=_seen))
     if as_json:

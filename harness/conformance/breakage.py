@@ -80,7 +80,7 @@ def _breaks(counted: Tap) -> Iterator[tuple[str, Tap]]:
         yield f"the engine dies at call {at} of {counted.calls}", _Dies(at, engine=True)
     for at in sorted({2, (2 * counted.calls + 2) // 3}):
         yield f"a room dies at call {at} of {counted.calls}", _Dies(at, engine=False)
-    for at in sorted({1, counted.programs} - {0}):
+    for at in sorted({1, counted.programs}) if counted.programs else ():
         yield f"what became of program {at} of {counted.programs} is unknown", _Unknown(at)
 
 

@@ -9,11 +9,17 @@ from pathlib import PurePosixPath
 from harness.conformance.languages import CLAIMS, JUNIT, LANGUAGES
 from harness.tree import File, Tree
 
-__all__ = ["claiming", "emptied", "endless", "marked"]
+__all__ = ["claiming", "emptied", "endless", "labelled", "marked"]
 
 _CALLED = "while True:\n    pass\n"
 _FALSE = "raise AssertionError\n"
 _AT_END = "import atexit, os\natexit.register(os._exit, 0)\n"
+_COMMENTS = {
+    **dict.fromkeys((".py", ".sh", ".bash"), "# {}"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".c", ".cc", ".cpp", ".cxx", ".rs", ".go", ".dfy"), "// {}"),
+    ".v": "(* {} *)",
+    ".lean": "-- {}",
+}
 _REPORTS = {
     **dict.fromkeys(("junit.xml", "report.xml", "results.xml", "test-results.xml", "Testing/Test.xml"), JUNIT),
     **dict.fromkeys(
@@ -73,6 +79,16 @@ def marked(reference: Tree, module: str, path: str) -> Tree | None:
         if (suffix := PurePosixPath(name).suffix) in texts
     }
     return reference.merged(Tree(files)) if files else None
+
+
+def labelled(reference: Tree, word: str) -> Tree:
+    """The reference with `word` in a comment at the end of each file whose language is known, and in a file beside."""
+    files = {}
+    for path, file in reference.files.items():
+        comment = _COMMENTS.get(PurePosixPath(path).suffix)
+        if comment is not None:
+            files[path] = File(data=file.data + f"\n{comment.format(word)}\n".encode(), executable=file.executable)
+    return reference.merged(Tree(files)).merged(Tree.of({"ABOUT.txt": f"{word}\n"}))
 
 
 def _each(reference: Tree, texts: Callable[[str], Mapping[str, str]]) -> dict[str, Tree]:

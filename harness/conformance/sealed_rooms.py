@@ -6,10 +6,10 @@ import base64
 from collections import defaultdict
 
 from harness.clock import fresh_token
+from harness.conformance.candidates import labelled
 from harness.conformance.rows import Row
 from harness.conformance.tapped import Tap, tapped
 from harness.conformance.trial import Trial
-from harness.tree import Tree
 
 __all__ = ["sealed_in_rooms"]
 
@@ -39,7 +39,7 @@ async def sealed_in_rooms(trial: Trial) -> Row:
     """
     word = f"proctor-conformance-{fresh_token(6)}"
     recorder = _Recorder()
-    tree = trial.referee.reference(trial.task.sealed).merged(Tree.of({"ABOUT.txt": f"{word}\n"}))
+    tree = labelled(trial.referee.reference(trial.task.sealed), word)
     await trial.judge(tree, rooms=tapped(trial.rooms, recorder))
     with_exhibit = {room for room, data in recorder.went.items() if _holds(bytes(data), word.encode())}
     lines = _lines(trial)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.conformance.candidates import claiming, emptied, endless, marked
+from harness.conformance.candidates import claiming, emptied, endless, labelled, marked
 from harness.conformance.rows import Conformance
 from harness.conformance.suite import RULES, check_referee
 from harness.errors import UsageError
@@ -140,4 +140,7 @@ def test_a_marked_candidate_leaves_its_mark_where_it_runs(tmp_path: Path) -> Non
     assert sys.modules.pop("proctor_mark") is sys
     assert (tmp_path / "mark").exists()
     assert namespace["x"] == 1
+    assert labelled(Tree.of({"a.rs": "x", "b.zz": "y"}), "word") == Tree.of(
+        {"a.rs": "x\n// word\n", "b.zz": "y", "ABOUT.txt": "word\n"}
+    )
     assert marked(Tree.of({"solution.rs": "fn main() {}"}), "m", "p") is None
