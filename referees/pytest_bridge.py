@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 
 from harness.errors import RefereeError
-from harness.ports import RoomOpener
+from harness.ports import RoomOpener, Workspace
 from harness.tree import Tree
 from referees import pytest_bundle
 from referees.pytest_room import CLOSED, Bounds, Fault, Line, SubjectRoom
@@ -24,6 +24,8 @@ from referees.pytest_wire import LINEAGE, WireError, frame, raw_frame
 
 __all__ = ["Hearing", "Order", "hear"]
 
+OWN_BYTES = 64 << 20
+"""What the referee's own programs need of a room's memory."""
 PATIENCE = 10
 """A hearing may take this many times what its limits allow together, by the clock: a backstop for a starved machine."""
 
@@ -100,8 +102,13 @@ async def hear(order: Order, rooms: RoomOpener) -> Hearing:
 
     Raises `RefereeError` when the judge's side fails, and passes on what the workspaces raise.
     """
-    async with rooms() as room, room.stream(pytest_bundle.command("subject")) as stream:
-        ended = await _blamed(_begin(Line(stream), order, rooms))
+    async with rooms() as room:
+        small = await _small(room, order.bounds)
+        if small is None:
+            async with room.stream(pytest_bundle.command("subject")) as stream:
+                ended = await _blamed(_begin(Line(stream), order, rooms))
+        else:
+            ended = small
     # Raised here: what is raised inside a stream may come out of it in a group, and nobody could tell whose it is.
     if isinstance(ended, RefereeError):
         raise ended
@@ -113,6 +120,17 @@ async def _blamed(work: Coroutine[Any, Any, Hearing | RefereeError]) -> Hearing 
         return await work
     except RefereeError as error:
         return error
+
+
+async def _small(room: Workspace, bounds: Bounds) -> RefereeError | None:
+    """What is wrong with a room of less memory than the limits promise: the kernel would kill what is within them."""
+    allowed, promised = (await room.facts()).get("memory_bytes"), max(bounds.memory_bytes, bounds.judge_bytes)
+    if not isinstance(allowed, int) or not 0 < allowed < promised + OWN_BYTES:
+        return None
+    return RefereeError(
+        f"the room has {allowed} bytes of memory: expected {promised + OWN_BYTES} or more, for `memory_bytes` or "
+        "`judge_bytes` and what the referee needs itself; raise memory_bytes of [referee.limits], or lower theirs"
+    )
 
 
 async def _begin(line: Line, order: Order, rooms: RoomOpener) -> Hearing | RefereeError:
