@@ -84,6 +84,10 @@ class EvalPlusReferee:
         )
         return open_line(means, rooms)
 
+    def weight(self, sealed: SealedHalf) -> float:
+        """CPU seconds that the reference took on all calls, as far as that is known: 0 before it first ran."""
+        return self._store.weight(self._suites(sealed))
+
     @asynccontextmanager
     async def public_check(
         self, task: OpenHalf, sealed: SealedHalf, rooms: RoomOpener

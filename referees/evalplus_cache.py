@@ -7,6 +7,7 @@ A kept verdict says who made it: its evidence is that of the execution. Nothing 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -53,7 +54,8 @@ class VerdictCache:
             draft.write_bytes(digest_bytes(data).encode() + b"\n" + data)
             os.replace(draft, path)  # noqa: PTH105 - Path.replace hides which of the two names comes first
         except OSError:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
 
     def _path(self, suite: str, image: str, source: str) -> Path:
         name = digest_json({"suite": suite, "image": image, "source": source})

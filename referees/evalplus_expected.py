@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -85,13 +86,19 @@ class ExpectedStore:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key][1]
-            path = environment.state_home() / "suites" / f"{key}.expected"
-            expected = await anyio.to_thread.run_sync(_read, path, suite)
+            expected = await anyio.to_thread.run_sync(_read, _path(suite), suite)
             if expected is None:
                 expected = await _from_reference(suite, references)
-                await anyio.to_thread.run_sync(_write, path, expected)
+                await anyio.to_thread.run_sync(_write, _path(suite), expected)
             self._keep(key, expected)
             return expected
+
+    def weight(self, suite: Suite) -> float:
+        """CPU seconds of the reference, by what is kept of it; 0 where nothing is."""
+        key = _key(suite)
+        if key not in self._kept and (expected := _read(_path(suite), suite)) is not None:
+            self._keep(key, expected)
+        return sum(answers.total_s for answers in self._kept[key][1].values()) if key in self._kept else 0.0
 
     def _keep(self, key: str, expected: Expected) -> None:
         size = sum(len(payload) + 100 for tier in expected.values() for _, payload in tier.frames)
@@ -110,6 +117,10 @@ def _programs() -> str:
 
 def _key(suite: Suite) -> str:
     return digest_json({**suite.material, "protocol": PROTOCOL, "format": _FORMAT, "programs": _programs()})
+
+
+def _path(suite: Suite) -> Path:
+    return environment.state_home() / "suites" / f"{_key(suite)}.expected"
 
 
 async def _from_reference(suite: Suite, references: Kept) -> Expected:
@@ -183,7 +194,8 @@ def _write(path: Path, expected: Expected) -> None:
         draft.write_bytes(digest_bytes(data).encode() + b"\n" + data)
         os.replace(draft, path)  # noqa: PTH105 - Path.replace hides which of the two names comes first
     except OSError:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()
 
 
 def _read(path: Path, suite: Suite) -> Expected | None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream
 
 from harness.errors import RefereeError
 from harness.ports import RoomOpener
@@ -22,6 +21,8 @@ __all__ = ["Kept", "kept"]
 
 T = TypeVar("T")
 
+_CLOSED = "the line was closed while it judged"
+
 
 class _Request:
     """Work that somebody waits for. `scope` is what the work runs in: cancelled once nobody waits any more."""
@@ -30,7 +31,7 @@ class _Request:
         self.work = work
         self.scope, self.done = anyio.CancelScope(), anyio.Event()
         self.value: Any = None
-        self.error: Exception | None = RefereeError("the line was closed while it judged")
+        self.error: Exception | None = RefereeError(_CLOSED)
 
     async def serve(self, cell: Cell) -> bool:
         """Do the work; whether the cell can be kept."""
@@ -49,10 +50,15 @@ class _Request:
 
 
 class Kept:
-    """One cell at a time, opened when it is first asked for. `python` is the version that its room must have."""
+    """
+    One cell at a time, opened when it is first asked for. `python` is the version that its room must have; `unclosed`
+    is why a room could not be closed when all in it had been answered.
+    """
 
     def __init__(self, rooms: RoomOpener, *, python: str) -> None:
         self._rooms, self._python = rooms, python
+        self._current: _Request | None = None
+        self.unclosed: Exception | None = None
         self._ask, self._asked = anyio.create_memory_object_stream[_Request](math.inf)
 
     async def do(self, work: Callable[[Cell], Awaitable[T]]) -> T:
@@ -61,7 +67,10 @@ class Kept:
         a fresh cell. A cell is only handed out after it judged a known program rightly.
         """
         request = _Request(work)
-        await self._ask.send(request)
+        try:
+            self._ask.send_nowait(request)
+        except anyio.ClosedResourceError as error:
+            raise RefereeError(_CLOSED) from error
         try:
             await request.done.wait()
         finally:
@@ -72,31 +81,52 @@ class Kept:
         return value
 
     async def serve(self) -> None:
-        """Serve whoever asks, until cancelled."""
-        with self._ask, self._asked as asked:
-            async for request in asked:
-                await self._in_a_room(request, asked)
+        """Serve whoever asks, until closed."""
+        with self._ask, self._asked, suppress(anyio.EndOfStream):
+            while True:
+                await self._in_a_room(await self._next())
 
-    async def _in_a_room(self, request: _Request, asked: MemoryObjectReceiveStream[_Request]) -> None:
+    def close(self) -> None:
+        """Serve no more: what is under way is broken off, and who still waits is told."""
+        self._ask.close()
+        if self._current is not None:
+            self._current.scope.cancel()
+
+    async def _next(self) -> _Request:
+        """The next request. Raises `EndOfStream` once closed."""
+        while True:
+            self._current = await self._asked.receive()
+            if not self._ask.statistics().open_send_streams:
+                self._current.fail(RefereeError(_CLOSED))
+                continue
+            return self._current
+
+    async def _in_a_room(self, request: _Request) -> None:
         """Serve `request` and those after it in one room, until there is a doubt about it."""
         failed: Exception | None = None
         try:
             async with self._rooms() as room, room.stream(zygote_argv()) as stream:
                 cell = Cell(stream)
                 failed = await prepare(cell, self._python)
-                while failed is None and await request.serve(cell):
-                    request = await asked.receive()
+                with suppress(anyio.EndOfStream):
+                    while failed is None and await request.serve(cell):
+                        request = await self._next()
         except Exception as error:  # noqa: BLE001 - so does what the room says
             failed = error
         finally:
             # Only when the room has closed: what comes next must never find two of them.
             if not request.done.is_set():
-                request.fail(failed or RefereeError("the line was closed while it judged"))
+                request.fail(failed or RefereeError(_CLOSED))
+            elif failed is not None:
+                self.unclosed = failed
 
 
 @asynccontextmanager
 async def kept(*cells: Kept) -> AsyncIterator[None]:
-    """Keep `cells` in service for the length of the block; their rooms are closed when it is left."""
+    """
+    Keep `cells` in service for the length of the block; their rooms are closed when it is left. Raises what a room says
+    that can't be closed.
+    """
     raised: Exception | None = None
     async with anyio.create_task_group() as tasks:
         for cell in cells:
@@ -106,6 +136,8 @@ async def kept(*cells: Kept) -> AsyncIterator[None]:
         except Exception as error:  # noqa: BLE001 - raised again below, where no task group wraps it
             raised = error
         finally:
-            tasks.cancel_scope.cancel()
-    if raised is not None:
-        raise raised
+            for cell in cells:
+                cell.close()
+    for trouble in (raised, *(cell.unclosed for cell in cells)):
+        if trouble is not None:
+            raise trouble
