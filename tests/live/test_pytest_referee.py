@@ -5,7 +5,10 @@ looks for the suite. Every NO stands beside the YES that it differs from in one 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -175,3 +178,33 @@ async def test_systems_suites_kill_every_mutant(name: str) -> None:
     assert [(row.kind, row.name, row.word) for row in rows if not row.holds] == []
     assert sum(row.kind == "mutant" for row in rows) >= 6
     assert (least_margin(rows) or 0) >= 1
+
+
+BURNS = "import time\ndef go():\n    while time.process_time() < {cpu_s}: pass\n    return 1\n"
+RESTS = "import time\ndef go():\n    time.sleep({s})\n    return 1\n"
+LOADED = {
+    "within its processor time": (BURNS.format(cpu_s=1.2), "PASS"),
+    "over its processor time": (BURNS.format(cpu_s=60), "TIMEOUT"),
+    "waits a little": (RESTS.format(s=1), "PASS"),
+    "waits without end": (RESTS.format(s=9999), "TIMEOUT"),
+}
+
+
+@pytest.fixture
+def taken() -> Iterator[None]:
+    """Both cores, taken three times over."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * (os.cpu_count() or 2))]
+    yield
+    for loop in loops:
+        loop.kill()
+        loop.wait()
+
+
+@pytest.mark.usefixtures("taken")
+async def test_no_verdict_is_flipped_by_load(rooms: Callable[[], Any]) -> None:
+    """On a machine without a free core, who is within its time passes, and who is not is a TIMEOUT."""
+    referee = plugins.load("referees", "pytest")(cpu_s=2, wall_s=3.0)
+    task = small("def test_it():\n    assert go() == 1\n", ["go"], ["test_it"])
+    for name, (code, reading) in LOADED.items():
+        verdict = await referee.judge(Exhibit(tree=Tree.of({"solution.py": code})), task.open, task.sealed, rooms)
+        assert (name, verdict.reading) == (name, reading), verdict.detail
