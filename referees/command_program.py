@@ -24,6 +24,8 @@ __all__ = ["Bounds", "adopt", "run"]
 
 TICK = 0.02
 """Seconds between two looks at what a program uses."""
+PROCESSES = 64
+"""Processes that a program may have at once, itself among them; a room has places for twice as many."""
 ENDING = 5.0
 """Seconds that ending a program and all that it started may take."""
 
@@ -194,7 +196,9 @@ class _Run:
         below = _below()
         bounds = self.bounds
         used = _spent() - self.before_s + sum(process.cpu_s for process in below)
-        if bounds.cpu_s is not None and used > bounds.cpu_s:
+        if len(below) > PROCESSES:
+            self.over = "processes"  # first, since a crowd keeps this process waiting while it uses up the time
+        elif bounds.cpu_s is not None and used > bounds.cpu_s:
             self.over = "cpu"
         elif bounds.memory_bytes is not None and _holds_over(bounds.memory_bytes, below):
             self.over = "memory"
@@ -215,13 +219,26 @@ class _Run:
         }
 
 
+def _signalled(number: signal.Signals, processes: Sequence[_Process]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process.pid, number)
+
+
 def _end_all() -> bool:
-    """Kill and wait for whatever descends from this process; whether nothing is left."""
+    """
+    Kill and wait for whatever descends from this process; whether nothing is left.
+
+    They are all stopped first, as often as new ones appear: what is stopped forks no more, and keeps its place among as
+    many processes as the room allows, so that others can't fork either.
+    """
     until = time.monotonic() + ENDING
+    stopped: set[int] = set()
+    while (fresh := [process for process in _below() if process.pid not in stopped]) and time.monotonic() < until:
+        _signalled(signal.SIGSTOP, fresh)
+        stopped.update(process.pid for process in fresh)
     while below := _below():
-        for process in below:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, signal.SIGKILL)
+        _signalled(signal.SIGKILL, below)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -246,7 +263,8 @@ def run(
 ) -> tuple[dict[str, Any], bytes, bytes]:
     """
     How a program ended, and its two outputs. The head has `status`, or the `signal` that it died of, or what it was
-    `over` (`cpu`, `memory`, `output`, or `left` where something could not be ended), or why it `failed` to start.
+    `over` (`cpu`, `memory`, `output`, `processes`, or `left` where something could not be ended), or why it `failed` to
+    start.
     """
     pipe = subprocess.PIPE
     try:

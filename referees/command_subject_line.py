@@ -203,5 +203,7 @@ class _End:
                 return "MEMORY", f"{call} held over {bounds.memory_bytes} bytes"
             case "output":
                 return "MEMORY", f"{call} put out over {bounds.output_bytes} bytes"
+            case "processes":
+                return "CRASH", f"{call} had more processes at once than one may"
             case _:
                 return "CRASH", f"{call} left processes that could not be ended"

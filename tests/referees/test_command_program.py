@@ -64,6 +64,8 @@ def test_input_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
         ("while :; do :; done", {"cpu_s": 0.3}, {"over": "cpu"}),
         ("(while :; do :; done) & (while :; do :; done) & wait", {"cpu_s": 0.4}, {"over": "cpu"}),
         ("exit 0", {"cpu_s": 0.0}, {"over": "cpu"}),
+        ("for n in $(seq 80); do sleep 3 & done; wait", {}, {"over": "processes"}),
+        ("for n in $(seq 50); do sleep 0.1 & done; wait", {}, {"status": 0}),
         ("yes", {}, {"over": "output"}),
         ("yes >&2", {}, {"over": "output"}),
         (
