@@ -119,7 +119,7 @@ class ProofReferee:
             evidence=Evidence(code=exhibit.digest, suite=str(suite["digest"]), execution=word.execution),
             tiers=(TierReading(tier="gates", reading=word.reading, passed=word.passed, total=len(GATES)),),
             tests=word.tests,
-            detail=word.detail.encode("utf-8", "backslashreplace").decode("utf-8"),
+            detail=_plain(word.detail),
             would_be=word.would_be,
             seconds=anyio.current_time() - started,
             limits=self.options.limits(self._card(sealed)).model_dump(),
@@ -196,18 +196,17 @@ class _Word:
 
     @classmethod
     def of(cls, nonce: str, screen: Finding, passage: Passage) -> _Word:
-        """The word after all gates. What the screen refuses was judged without it too, as a diagnostic."""
-        execution = {"nonce": nonce, "compiled": digest_bytes(passage.parcel), "findings": _said(passage.findings)}
-        if screen.reading is not None:
-            passage_read, passage = passage.reading, Passage((screen,))
-        else:
-            passage_read = None
+        """The word after all gates. What the screen refuses was judged by the others too, as a diagnostic."""
+        findings = (screen, *passage.findings[1:])
+        said = [[gate, found.reading or "PASS"] for gate, found in zip(GATES, findings, strict=False)]
+        refused = screen.reading is not None
+        deciding = Passage((screen,)) if refused else passage
         return cls(
-            reading=passage.reading,
-            detail=passage.detail,
-            tests=_tests(passage.findings),
-            execution=digest_json(execution),
-            would_be=passage_read,
+            reading=deciding.reading,
+            detail=deciding.detail,
+            tests=_tests(findings),
+            execution=digest_json({"nonce": nonce, "compiled": digest_bytes(passage.parcel), "findings": said}),
+            would_be=passage.reading if refused else None,
             by_clock=passage.last.by_clock,
         )
 
@@ -218,16 +217,18 @@ class _Word:
         return cls(reading=reading, detail=why, tests=_tests(()), execution=execution)
 
 
-def _said(findings: tuple[Finding, ...]) -> list[list[str]]:
-    return [[gate, found.reading or "PASS"] for gate, found in zip(GATES, findings, strict=False)]
-
-
 def _tests(findings: tuple[Finding, ...]) -> tuple[TestReading, ...]:
     """A reading for each gate, in order."""
-    reached = [TestReading(id=gate, reading=said) for gate, said in _said(findings)]
-    if reached and findings[-1].reading is not None:
-        reached[-1] = TestReading(id=reached[-1].id, reading=reached[-1].reading, detail=findings[-1].detail)
+    reached = [
+        TestReading(id=gate, reading=found.reading or "PASS", detail=_plain(found.detail))
+        for gate, found in zip(GATES, findings, strict=False)
+    ]
     return (*reached, *(TestReading(id=gate, reading="NOT_RUN") for gate in GATES[len(reached) :]))
+
+
+def _plain(text: str) -> str:
+    """Text that can be written down, whatever a program said."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _source() -> str:

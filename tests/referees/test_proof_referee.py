@@ -199,12 +199,15 @@ async def test_the_clock_is_asked_twice() -> None:
 
 
 async def test_a_refusal_by_the_screen_is_judged_all_the_same() -> None:
-    """SCREENED with its line, and beside it what the other gates say, in which nothing else is changed."""
-    for steps, would_be in ({}, "PASS"), ({"kernel": REFUSED}, "KERNEL_REJECTED"):
+    """SCREENED with its line; beside it what the other gates say, which decides nothing."""
+    for steps, would_be, others in (
+        ({}, "PASS", ["PASS"] * 4),
+        ({"kernel": REFUSED}, "KERNEL_REJECTED", ["PASS", "KERNEL_REJECTED", "NOT_RUN", "NOT_RUN"]),
+    ):
         verdict = await judged(Programs(**steps), "Theorem a : True.\nAdmitted.")
         assert (verdict.reading, verdict.would_be) == ("SCREENED", would_be)
         assert verdict.detail == "gate 1 of 5, screen: line 2 has 'Admitted', which the instruction forbids"
-        assert [test.reading for test in verdict.tests] == ["SCREENED", *["NOT_RUN"] * 4]
+        assert [test.reading for test in verdict.tests] == ["SCREENED", *others]
 
 
 async def test_no_file_is_no_build() -> None:
