@@ -307,7 +307,7 @@ def test_every_end_price_and_limit_is_documented():
 def test_every_class_of_a_referee_is_documented():
     """Each reading of each built-in referee, with its standing on the referee's own page."""
     text, own = page("outcomes.md"), page("referees.md")
-    for name in ("command", "evalplus", "pytest", "null"):
+    for name in ("command", "evalplus", "lean", "null", "pytest", "rocq"):
         classes = load("referees", name)({}).classes
         assert not_named(set(classes), text) == set()
         for reading, standing in classes.items():
