@@ -7,7 +7,7 @@ from importlib import resources
 
 from harness.canonical import digest_bytes, digest_json
 
-__all__ = ["command", "runner_digest", "stub"]
+__all__ = ["command", "runner_digest", "sources", "stub"]
 
 _SENT = {
     "judge": ("pytest_wire", "command_wire", "command_judge"),
@@ -15,6 +15,7 @@ _SENT = {
 }
 _DECIDE = (
     *("command", "command_bridge", "command_bundle", "command_card", "command_screen", "command_stub"),
+    "command_subject_line",
     *("command_report", "command_readers", "command_cargo", "command_go", "command_junit", "command_tap"),
 )
 
@@ -51,5 +52,9 @@ def stub() -> str:
 @cache
 def runner_digest() -> str:
     """SHA-256 over the sources of everything of ours that takes part in a judgement."""
-    names = sorted({*_DECIDE, *_SENT["judge"], *_SENT["subject"]})
-    return digest_json({f"referees/{name}.py": digest_bytes(_source(name).encode()) for name in names})
+    return digest_json({f"referees/{name}.py": digest_bytes(_source(name).encode()) for name in sources()})
+
+
+def sources() -> list[str]:
+    """The modules of ours that take part in a judgement."""
+    return sorted({*_DECIDE, *_SENT["judge"], *_SENT["subject"]})

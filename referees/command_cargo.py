@@ -15,7 +15,7 @@ _RUNNING = re.compile(r"running (\d+) tests?")
 _TEST = re.compile(r"test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?")
 _SLOW = re.compile(r"test \S+ has been running for over \d+ seconds")
 _RESULT = re.compile(
-    r"test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored; 0 measured; 0 filtered out"
+    r"test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored; 0 measured; \d+ filtered out"
     r"(?:; finished in [\d.]+s)?"
 )
 _HEAD = re.compile(r"---- (\S+) stdout ----")
