@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
-from cells.stats import Interval, clopper_pearson
+from cells.stats import Cluster, Interval, clopper_pearson, cluster_bootstrap
 from cells.stats.arguments import count, inside_unit
 
 __all__ = ["RESAMPLES", "SEED", "SOURCE", "PassAtK", "Tally", "estimate", "pass_at_k"]
@@ -19,8 +19,6 @@ SOURCE = "unbiased estimator of Chen et al. 2021, arXiv:2107.03374, section 2.1"
 RESAMPLES = 10_000
 """How many times the bootstrap draws as many tasks as there are, with replacement."""
 SEED = 0
-_BLOCK = 1 << 22
-"""So many draws are held at once, 8 bytes each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,21 +92,6 @@ def _interval(estimates: list[float], level: float) -> tuple[Interval | None, st
     if len(set(estimates)) == 1:
         return None, "none: every task has the same estimate, so that drawing tasks says nothing"
     method = f"cluster bootstrap over tasks, percentile, {RESAMPLES} resamples, seed {SEED}"
-    return _bootstrap(estimates, level), method
-
-
-def _bootstrap(estimates: list[float], level: float) -> Interval:
-    """Both percentiles of the mean of as many tasks, drawn with replacement."""
-    import numpy as np
-
-    values = np.sort(np.asarray(estimates))
-    tasks = len(values)
-    rows = max(1, _BLOCK // tasks)
-    generator = np.random.Generator(np.random.PCG64(SEED))
-    means = [
-        values[(generator.random((min(rows, RESAMPLES - start), tasks)) * tasks).astype(np.intp)].mean(axis=1)
-        for start in range(0, RESAMPLES, rows)
-    ]
-    tail = (1 - level) / 2
-    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
-    return Interval(float(low), float(high))
+    # Tasks have no names here, and need none: sorted, they are drawn alike whatever order they came in.
+    tasks = [Cluster(stratum="tasks", name=f"{at:09}", total=item, size=1) for at, item in enumerate(sorted(estimates))]
+    return cluster_bootstrap(tasks, seed=SEED, replicates=RESAMPLES, level=level).interval, method

@@ -7,6 +7,7 @@ empty family) it refuses with a `ValueError` that shows the value; what has no a
 Importing this package is cheap: scipy is imported by the functions that need it.
 """
 
+from cells.stats.bootstrap import Bootstrap, Cluster, cluster_bootstrap
 from cells.stats.exact import (
     McNemarTest,
     SignTest,
@@ -16,19 +17,31 @@ from cells.stats.exact import (
     smoothed_odds_ratio,
 )
 from cells.stats.family import holm
+from cells.stats.guards import Guard, harm_gate, material_rescue, stratum_gate
 from cells.stats.intervals import Interval, clopper_pearson
+from cells.stats.power import count_rule, exact_power, null_separation
 from cells.stats.spread import resolvable_ratio, spread_probability
 
 __all__ = [
+    "Bootstrap",
+    "Cluster",
+    "Guard",
     "Interval",
     "McNemarTest",
     "SignTest",
     "best_attainable_p",
     "clopper_pearson",
+    "cluster_bootstrap",
+    "count_rule",
+    "exact_power",
+    "harm_gate",
     "holm",
+    "material_rescue",
     "mcnemar_exact",
+    "null_separation",
     "resolvable_ratio",
     "sign_test",
     "smoothed_odds_ratio",
     "spread_probability",
+    "stratum_gate",
 ]
