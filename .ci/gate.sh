@@ -32,7 +32,7 @@ coverage_figure() {
 }
 
 live_needs() {
-    .ci/engine.sh start && .ci/seat_image.sh && .ci/agent_image.sh || return 1
+    .ci/engine.sh start && .ci/seat_image.sh && .ci/agent_image.sh && .ci/prover_image.sh || return 1
     quietly "$BUILD/model.log" "$BIN/proctor" model fetch smollm2-135m-instruct
 }
 
@@ -65,7 +65,7 @@ for name in "${@:-none}"; do
         types) part "mypy" "$BIN/mypy" ;;
         fast) part "fast tests" fast_tests ;;
         live)
-            part "container engine, image, model" live_needs
+            part "container engine, images, model" live_needs
             if [ "$status" -eq 0 ]; then
                 part "live tests" live_tests
             else
