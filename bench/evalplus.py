@@ -117,6 +117,9 @@ class Comparison:
             for sample, mine, row, yours in zip(samples, ours.outcomes(), ours.verdicts, theirs.outcomes, strict=True)
             if mine != yours
         ]
+        took = f"EvalPlus {theirs.run.wall_s:.1f} s, CPU {theirs.run.cpu_s:.1f} s"
+        took += f"; ours {ours.run.wall_s:.1f} s, CPU {ours.cpu_s:.1f} s; {len(differences)} verdicts differ"
+        print(f"{benchmark.name} {workload}: {took}", file=sys.stderr)
         return Row(
             benchmark=benchmark.name, workload=workload, samples=samples, ours=ours, theirs=theirs,
             differences=differences,
