@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from pathlib import PurePosixPath
 
-from harness.conformance.languages import CLAIMS, JUNIT, LANGUAGES
+from harness.conformance.languages import CLAIMS, JUNIT, LANGUAGES, suffix_of
 from harness.tree import File, Tree
 
 __all__ = ["claiming", "emptied", "endless", "labelled", "marked"]
@@ -76,7 +75,7 @@ def marked(reference: Tree, module: str, path: str) -> Tree | None:
     files = {
         name: _started(file, name, texts[suffix])
         for name, file in reference.files.items()
-        if (suffix := PurePosixPath(name).suffix) in texts
+        if (suffix := suffix_of(name, file.data)) in texts
     }
     return reference.merged(Tree(files)) if files else None
 
@@ -85,7 +84,7 @@ def labelled(reference: Tree, word: str) -> Tree:
     """The reference with `word` in a comment at the end of each file whose language is known, and in a file beside."""
     files = {}
     for path, file in reference.files.items():
-        comment = _COMMENTS.get(PurePosixPath(path).suffix)
+        comment = _COMMENTS.get(suffix_of(path, file.data))
         if comment is not None:
             files[path] = File(data=file.data + f"\n{comment.format(word)}\n".encode(), executable=file.executable)
     return reference.merged(Tree(files)).merged(Tree.of({"ABOUT.txt": f"{word}\n"}))
@@ -93,7 +92,7 @@ def labelled(reference: Tree, word: str) -> Tree:
 
 def _each(reference: Tree, texts: Callable[[str], Mapping[str, str]]) -> dict[str, Tree]:
     """The reference with the text of one name put into every file whose language has one, name by name."""
-    known = {path: suffix for path in reference if (suffix := PurePosixPath(path).suffix) in LANGUAGES}
+    known = {path: suffix for path in reference if (suffix := suffix_of(path, reference[path])) in LANGUAGES}
     names = dict.fromkeys(name for suffix in known.values() for name in texts(suffix))
     return {
         name: reference.merged(
@@ -111,13 +110,13 @@ def _each(reference: Tree, texts: Callable[[str], Mapping[str, str]]) -> dict[st
 
 def _started(file: File, path: str, text: str) -> File:
     """A file with `text` where it is run first."""
-    suffix = PurePosixPath(path).suffix
+    suffix = suffix_of(path, file.data)
     source = file.data.decode("utf-8", "surrogateescape")
     if suffix in LANGUAGES and LANGUAGES[suffix].after:
         made = source + text
     else:
         lines = source.splitlines(keepends=True)
-        at = _first_line(source) if suffix == ".py" else int(source.startswith("#!"))
+        at = max(int(source.startswith("#!")), _first_line(source) if suffix == ".py" else 0)
         made = "".join([*lines[:at], text, *lines[at:]])
     return File(data=made.encode("utf-8", "surrogateescape"), executable=file.executable)
 
@@ -142,7 +141,7 @@ def _python(reference: Tree, body: str, *, head: str) -> Tree | None:
     files = {}
     for path, file in reference.files.items():
         try:
-            module = ast.parse(file.data) if path.endswith(".py") else None
+            module = ast.parse(file.data) if suffix_of(path, file.data) == ".py" else None
         except (SyntaxError, ValueError):
             continue
         functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)] if module else []
@@ -150,6 +149,7 @@ def _python(reference: Tree, body: str, *, head: str) -> Tree | None:
             continue
         for node in functions:
             node.body = ast.parse(body).body
-        made = File(data=ast.unparse(module).encode(), executable=file.executable)
+        first = file.data.partition(b"\n")[0] + b"\n" if file.data.startswith(b"#!") else b""
+        made = File(data=first + ast.unparse(module).encode(), executable=file.executable)
         files[path] = _started(made, path, head)
     return reference.merged(Tree(files)) if files else None

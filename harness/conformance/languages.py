@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
-__all__ = ["CLAIMS", "JUNIT", "LANGUAGES", "Language"]
+__all__ = ["CLAIMS", "JUNIT", "LANGUAGES", "Language", "suffix_of"]
 
 JUNIT = '<testsuite errors="0" failures="0" skipped="0" tests="1"><testcase name="it"/></testsuite>\n'
 
@@ -141,6 +142,16 @@ _OTHERS = (
         claiming={"claims and stops": f'Goal True. idtac "{CLAIMS.replace(chr(34), chr(39))}". Abort.\nQuit.\n'},
     ),
     Language(
+        suffixes=(".dfy",),
+        after=True,
+        endless={
+            "loops": (
+                "\nmodule ProctorLoops {\n  lemma Loops(x: nat, y: nat, z: nat)\n    requires x > 0 && y > 0 && z > 0\n"
+                "    ensures x * x * x + y * y * y != z * z * z\n  {\n  }\n}\n"
+            )
+        },
+    ),
+    Language(
         suffixes=(".lean",),
         after=True,
         endless={
@@ -153,3 +164,15 @@ LANGUAGES: Mapping[str, Language] = {
     suffix: language for language in (_PYTHON, *_OTHERS) for suffix in language.suffixes
 }
 """By the ending of a file's name."""
+
+_PROGRAMS = {"python": ".py", "sh": ".sh", "bash": ".sh", "dash": ".sh", "node": ".js"}
+
+
+def suffix_of(path: str, source: bytes) -> str:
+    """The ending that a file's language goes by: its name's own, or that of the program in its first line."""
+    suffix = PurePosixPath(path).suffix
+    if suffix in LANGUAGES or not source.startswith(b"#!"):
+        return suffix
+    words = source.partition(b"\n")[0][2:].decode("ascii", "replace").replace("/", " ").split()
+    names = [word.rstrip("0123456789.") for word in words]
+    return next((_PROGRAMS[name] for name in names if name in _PROGRAMS), suffix)

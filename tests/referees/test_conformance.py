@@ -122,7 +122,19 @@ def test_candidates_in_python_start_before_anything_else() -> None:
     assert emptied(reference).size == 0
 
 
-@pytest.mark.parametrize("suffix", [".sh", ".js", ".c", ".rs", ".go", ".v", ".lean"])
+@pytest.mark.parametrize("first", ["#!/usr/bin/env python3", "#!/usr/bin/python3.11 -I"])
+def test_a_program_without_an_ending_goes_by_its_first_line(first: str) -> None:
+    """And keeps it, so that it can still be started."""
+    reference = Tree.of({"tally": f"{first}\n\n\ndef f():\n    return 1\n", "other": "#!/usr/bin/awk\n", "plain": "x"})
+    for name, tree in endless(reference).items():
+        assert tree.text("tally").startswith(f"{first}\n"), name
+        assert "while True" in tree.text("tally") or "sleep(10**6)" in tree.text("tally")
+        assert (tree["other"], tree["plain"]) == (reference["other"], reference["plain"])
+    shell = Tree.of({"run": "#!/bin/sh\necho 1\n"})
+    assert endless(shell)["loops"].text("run").startswith("#!/bin/sh\nwhile :")
+
+
+@pytest.mark.parametrize("suffix", [".sh", ".js", ".c", ".rs", ".go", ".v", ".lean", ".dfy"])
 def test_other_languages_have_endless_candidates(suffix: str) -> None:
     """Each in its own place of the file: a shell's behind its first line, Rust's at the end."""
     reference = Tree.of({f"solution{suffix}": "#!/bin/sh\necho 1\n"})
