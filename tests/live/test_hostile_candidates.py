@@ -24,7 +24,10 @@ from tests.live.hostile import Candidate, faults, pytest_candidates
 from tests.live.hostile.evalplus_candidates import CANDIDATES, CONTROLS, TASKS
 from tests.live.hostile.pytest_candidates import TASK
 
-pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(700)]
+
+BOUND_S = 600.0
+"""A battery takes a minute or less on an idle machine of two cores; its candidates' limits do not rest on the clock."""
 
 
 @pytest.fixture
@@ -72,9 +75,9 @@ async def test_evalplus(rooms: Callable[[], Any], evalplus_tasks: dict[str, Task
         async def judge(one: Candidate) -> Verdict:
             return await line.judge(one.exhibit, one.task.open, one.task.sealed)
 
-        assert await faults(judge, honest, canary, within_s=60) == []
+        assert await faults(judge, honest, canary, within_s=BOUND_S) == []
         before = opened
-        assert await faults(judge, of_evalplus(evalplus_tasks, CANDIDATES), canary, within_s=90) == []
+        assert await faults(judge, of_evalplus(evalplus_tasks, CANDIDATES), canary, within_s=BOUND_S) == []
         assert opened == before
     assert "PASS" not in {reading for _, _, reading in CANDIDATES.values()}
 
@@ -91,5 +94,5 @@ async def test_pytest(rooms: Callable[[], Any]) -> None:
         for name, (files, reading) in pytest_candidates.CANDIDATES.items()
     }
     canary = Candidate(task=TASK, files={"solution.py": pytest_candidates.RIGHT}, reading="PASS")
-    assert await faults(judge, candidates, canary, within_s=240, every=16, at_once=2) == []
+    assert await faults(judge, candidates, canary, within_s=BOUND_S, every=16, at_once=2) == []
     assert "PASS" not in {candidate.reading for candidate in candidates.values()}
