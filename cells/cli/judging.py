@@ -63,16 +63,13 @@ def judge(
     from cells.judging_samples import Judging, results_beside
 
     numbers = {"min_time_s": min_time_s, "time_factor": time_factor, "memory_bytes": memory_bytes}
+    given = {name: value for name, value in numbers.items() if value is not None}
     asked = Judging(
         samples=samples,
         benchmark=_known(benchmark, data),
         data=data,
         out=out or results_beside(samples),
-        options={
-            "hidden_cap": _cap(hidden_cap),
-            "prelude": not no_prelude,
-            **{name: value for name, value in numbers.items() if value is not None},
-        },
+        options={"hidden_cap": _cap(hidden_cap), "prelude": not no_prelude, **given},
         backend=backend,
         image=image,
         workers=workers or _cores(),
