@@ -1,8 +1,9 @@
 """
 What a process and its descendants use: processor time, and time in which none of them could run for its own reasons.
 
-Neither depends on what else the machine does: a process that waits for a processor or a disk is not blocked. This file
-runs inside workspaces, so it uses the standard library and `pytest_confine` only.
+Neither depends on what else the machine does: a process that waits for a processor is not blocked, and the time that it
+is held up in the kernel, by a disk say, is counted by itself. This file runs inside workspaces, so it uses the standard
+library and `pytest_confine` only.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from referees.pytest_confine import PR_SET_CHILD_SUBREAPER, prctl
 POLL_S = 0.05
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-_BLOCKED = frozenset("StTZXI")
-"""States of a thread that waits for something of its own; R runs or is ready to, D waits for a disk."""
 
 
 def _stat(path: Path) -> list[str]:
@@ -43,13 +42,14 @@ def descendants(root: int) -> Iterator[tuple[int, list[str]]]:
     return ((pid, found[pid]) for pid in sorted(below - {root}))
 
 
-def _can_run(pid: int) -> bool:
-    """Whether any thread of a process runs, is ready to, or waits for a disk."""
+def _doing(pid: int) -> str:
+    """`R` if a thread of a process runs or is ready to, else `D` if one is held up in the kernel, else nothing."""
     try:
         threads = list(Path(f"/proc/{pid}/task").iterdir())
     except OSError:
-        return False
-    return any(fields[0] not in _BLOCKED for fields in map(_stat, (thread / "stat" for thread in threads)) if fields)
+        return ""
+    states = {fields[0] for fields in map(_stat, (thread / "stat" for thread in threads)) if fields}
+    return "R" if "R" in states else "D" if "D" in states else ""
 
 
 def adopt() -> None:
@@ -63,7 +63,7 @@ class Watch:
     def __init__(self, child: int, cpu_s: float, blocked_s: float) -> None:
         self.child, self.cpu_s, self.blocked_s = child, cpu_s, blocked_s
         self.used: dict[tuple[int, str], float] = {}
-        self.blocked = 0.0
+        self.blocked = self.held = 0.0
         self.sampled = time.monotonic()
 
     @property
@@ -88,13 +88,18 @@ class Watch:
         now = time.monotonic()
         if now - self.sampled < POLL_S:
             return None
-        if not any(map(_can_run, self._alive())) and waited_for:
-            # A long gap between two looks is our own delay: only a little of it is counted.
-            self.blocked += min(now - self.sampled, 4 * POLL_S)
+        alive = self._alive()
+        doing = set(map(_doing, alive)) if waited_for else {"R"}
+        # A long gap between two looks is our own delay: only a little of it is counted.
+        passed = min(now - self.sampled, 4 * POLL_S)
+        if "R" not in doing and "D" in doing:
+            self.held += passed  # a disk is slow, or a child that was made to share everything does not let go
+        elif "R" not in doing:
+            self.blocked += passed
         self.sampled = now
         if self.cpu_used > self.cpu_s:
             return "cpu"
-        return "blocked" if self.blocked > self.blocked_s else None
+        return "blocked" if max(self.blocked, self.held) > self.blocked_s else None
 
     def end_all(self) -> None:
         """Kill whatever descends from this process, until nothing does or ten seconds are over."""
