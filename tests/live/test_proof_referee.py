@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -21,6 +22,7 @@ from harness.tasks.folder import load_folder
 from harness.values import Verdict
 from harness.walls import Walls
 from referees.proof import ProofReferee, lean, rocq
+from referees.proof_gates import Carrier, carried
 from referees.proof_objects import segments
 from referees.proof_rocq import Rocq
 from tests.live.hostile import Candidate
@@ -56,14 +58,17 @@ def quick_rooms() -> Rooms:
     return rooms_of("bubblewrap", prover_image())
 
 
-async def judged(candidates: Mapping[str, Candidate], rooms: Rooms) -> dict[str, Verdict]:
-    """The verdict on each, two at a time."""
+async def judged(
+    candidates: Mapping[str, Candidate], rooms: Rooms, carriers: Mapping[str, Carrier] = MappingProxyType({})
+) -> dict[str, Verdict]:
+    """The verdict on each, two at a time; `carriers` bring some of their compiled files to the checker."""
     verdicts: dict[str, Verdict] = {}
     limiter = anyio.CapacityLimiter(2)
 
     async def judge(name: str, one: Candidate) -> None:
         async with limiter:
-            verdicts[name] = await rocq(OPTIONS).judge(one.exhibit, one.task.open, one.task.sealed, rooms)
+            referee = ProofReferee(Rocq(), OPTIONS, carry=carriers.get(name, carried))
+            verdicts[name] = await referee.judge(one.exhibit, one.task.open, one.task.sealed, rooms)
 
     async with anyio.create_task_group() as group:
         for name, one in candidates.items():
@@ -124,7 +129,7 @@ def flipped(data: bytes) -> bytes:
 
 WEAKER = CANDIDATES["a weaker statement of the sealed module"][0]
 PROOF = HONEST["a proof"]
-DOCTORED: Mapping[str, tuple[Candidate, Callable[[bytes], bytes], str, str]] = {
+DOCTORED: Mapping[str, tuple[Candidate, Carrier, str, str]] = {
     "as it is": (PROOF, lambda data: data, "PASS", "all 5 gates"),
     "nothing": (PROOF, lambda data: b"", "KERNEL_REJECTED", "gate 3"),
     "cut short": (PROOF, lambda data: data[: len(data) // 2], "KERNEL_REJECTED", "gate 3"),
@@ -141,14 +146,12 @@ DOCTORED: Mapping[str, tuple[Candidate, Callable[[bytes], bytes], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", DOCTORED)
-async def test_a_compiled_file_that_was_doctored(name: str, quick_rooms: Rooms) -> None:
+async def test_a_compiled_file_that_was_doctored(quick_rooms: Rooms) -> None:
     """Whatever is done to the bytes between the rooms, the kernel sees what they say, checksums or not."""
-    one, carry, reading, where = DOCTORED[name]
-    referee = ProofReferee(Rocq(), OPTIONS, carry=carry)
-    verdict = await referee.judge(one.exhibit, one.task.open, one.task.sealed, quick_rooms)
-    assert verdict.reading == reading, verdict.detail
-    assert where in verdict.detail
+    carriers = {name: carry for name, (_, carry, _, _) in DOCTORED.items()}
+    found = await judged({name: one for name, (one, _, _, _) in DOCTORED.items()}, quick_rooms, carriers)
+    for name, (_, _, reading, where) in DOCTORED.items():
+        assert (found[name].reading, where in found[name].detail) == (reading, True), (name, found[name].detail)
 
 
 async def test_a_file_that_was_compiled_of_something_else(quick_rooms: Rooms) -> None:

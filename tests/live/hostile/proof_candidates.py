@@ -14,7 +14,7 @@ from tests.live.hostile import Candidate, sections
 
 __all__ = ["CANDIDATES", "HONEST", "OPTIONS", "STATEMENT", "TASK"]
 
-OPTIONS = {"cpu_s": 5, "memory_bytes": 640 << 20}
+OPTIONS = {"cpu_s": 4, "memory_bytes": 640 << 20}
 
 STATEMENT = """\
 Definition given : Prop := 1 = 1.
