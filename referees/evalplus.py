@@ -47,8 +47,8 @@ class EvalPlusReferee:
 
     def suite(self, sealed: SealedHalf) -> Mapping[str, Any]:
         """
-        What a verdict on this task depends on: counts, rule, options, digests; `digest` names it. `source` is the
-        SHA-256 of the referee's own modules, which a registration pins beside it.
+        What a verdict on this task depends on: counts, rule, options, digests; `digest` names all of it, `source`, the
+        SHA-256 of the referee's own modules, included.
         """
         return self._suites(sealed).description
 
@@ -78,6 +78,7 @@ class EvalPlusReferee:
         """
         A line that judges many exhibits in one kept room. With `cache`, verdicts are looked for and kept there, by the
         suite, `image` (the digest of the rooms' image) and the exhibit; without it every judgement is an execution.
+        Raises `ValueError` for a cache without an image.
         """
         means = Means(
             options=self.options, suites=self._suites, store=self._store, clock=self.clock, cache=cache, image=image

@@ -95,11 +95,11 @@ class Kept:
     async def _next(self) -> _Request:
         """The next request. Raises `EndOfStream` once closed."""
         while True:
-            self._current = await self._asked.receive()
+            request = self._current = await self._asked.receive()
             if not self._ask.statistics().open_send_streams:
-                self._current.fail(RefereeError(_CLOSED))
-                continue
-            return self._current
+                request.fail(RefereeError(_CLOSED))
+            elif not request.scope.cancel_called:
+                return request
 
     async def _in_a_room(self, request: _Request) -> None:
         """Serve `request` and those after it in one room, until there is a doubt about it."""

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
+
+import anyio.to_thread
 
 from harness.clock import Clock, fresh_token
 from harness.errors import RefereeError, WorkspaceError
@@ -45,6 +48,12 @@ class Means:
     cache: VerdictCache | None = None
     image: str = ""
 
+    def __post_init__(self) -> None:
+        if self.cache is not None and not self.image:
+            raise ValueError(
+                "verdicts are kept by image: expected `image`, the digest of the rooms' image, with `cache`"
+            )
+
 
 class Line:
     """
@@ -64,13 +73,13 @@ class Line:
     async def verdict(self, exhibit: Exhibit, sealed: SealedHalf) -> Verdict:
         """The verdict on an exhibit. Raises `RefereeError` or `WorkspaceError` when, twice, it could not be had."""
         means, suite = self._means, self._means.suites(sealed)
-        if means.cache is not None:
-            found = means.cache.get(suite=suite.digest, image=means.image, source=exhibit.digest)
-            if found is not None:
-                return found
-        verdict = await self._judge(exhibit, suite)
-        if means.cache is not None:
-            means.cache.put(verdict, image=means.image)
+        if means.cache is None:
+            return await self._judge(exhibit, suite)
+        look = partial(means.cache.get, suite=suite.digest, image=means.image, source=exhibit.digest)
+        verdict = await anyio.to_thread.run_sync(look)
+        if verdict is None:
+            verdict = await self._judge(exhibit, suite)
+            await anyio.to_thread.run_sync(partial(means.cache.put, verdict, image=means.image))
         return verdict
 
     async def _judge(self, exhibit: Exhibit, suite: Suite) -> Verdict:

@@ -165,6 +165,31 @@ async def test_a_kept_verdict(task: Task, own_home: Path) -> None:
     }
 
 
+def test_a_cache_needs_an_image() -> None:
+    """Without its digest a verdict would be kept for any image."""
+    with pytest.raises(ValueError, match="expected `image`"):
+        EvalPlusReferee().line(LocalRooms(), cache=VerdictCache())
+
+
+@pytest.mark.live
+async def test_who_gave_up_waiting_costs_no_room(task: Task) -> None:
+    """A request that was cancelled before its turn is passed over."""
+    referee, rooms, said = EvalPlusReferee({"min_time_s": 20.0}), LocalRooms(), []
+    await judged(referee, task, RIGHT, LocalRooms())
+
+    async def ask(code: str, patience_s: float) -> None:
+        with anyio.move_on_after(patience_s):
+            said.append((await line.judge(exhibit(code), task.open, task.sealed)).reading)
+
+    async with referee.line(rooms) as line, anyio.create_task_group() as tasks:
+        slow = "import time\ntime.sleep(1.5)\n" + RIGHT
+        for code, patience_s in ((slow, 50), (RIGHT, 0.5), (WRONG, 50)):
+            tasks.start_soon(ask, code, patience_s)
+            await anyio.sleep(0.1)
+    assert said == ["PASS", "FAIL"]
+    assert len(rooms.opened) == 1
+
+
 VERDICT = Verdict(reading="PASS", standing="accepted", evidence=Evidence(code="c", suite="s", execution="e"))
 
 
