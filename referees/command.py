@@ -61,11 +61,11 @@ class CommandOptions(BaseModel):
     cpu_s: Annotated[int, Field(ge=1)] = 20
     """Seconds of the processor that all calls of the program may use while one whole suite runs."""
     wall_s: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds that the suite may spend waiting for the program, all calls together."""
+    """Seconds in which nothing of the program could run, for reasons of its own, all calls together."""
     memory_bytes: Annotated[int, Field(ge=32 << 20)] = 512 << 20
     """Bytes of memory that one call may hold, all its processes together."""
-    build_s: Annotated[float, Field(gt=0)] = 300.0
-    """Seconds that building the exhibit may take."""
+    build_s: Annotated[float, Field(gt=0)] = 120.0
+    """Seconds of the processor that building the exhibit may use, and as many in which nothing of it could run."""
     calls: Annotated[int, Field(ge=1)] = 20_000
     """Calls of the program that one suite may make."""
     output_bytes: Annotated[int, Field(ge=1 << 10)] = 1 << 20

@@ -118,7 +118,7 @@ async def _judged(judge: Line, subject: SubjectLine, order: Order) -> Hearing:
     """What the suite's side comes to. Raises `RefereeError` for a failure before the subject's first call."""
     bounds = order.bounds
     try:
-        with anyio.fail_after(bounds.wall_s + bounds.judge_s):
+        with anyio.fail_after(bounds.patience_s + bounds.judge_s):
             await _load_judge(judge, order)
             return await _conduct(judge, subject, order)
     except Fault as fault:

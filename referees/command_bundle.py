@@ -11,7 +11,10 @@ __all__ = ["command", "runner_digest", "sources", "stub"]
 
 _SENT = {
     "judge": ("pytest_wire", "command_wire", "command_judge"),
-    "subject": ("pytest_wire", "command_wire", "command_program", "command_subject"),
+    "subject": (
+        *("pytest_wire", "pytest_confine", "pytest_watch"),
+        *("command_wire", "command_program", "command_subject"),
+    ),
 }
 _DECIDE = (
     *("command", "command_bridge", "command_bundle", "command_card", "command_screen", "command_stub"),

@@ -53,7 +53,7 @@ class CommandLimits(Limits):
     """What the subject, and the suite's own side, may use; a limit left out is the referee's own."""
 
     build_s: Annotated[float, Field(gt=0)] | None = None
-    """Seconds by the clock that building the exhibit may take."""
+    """Seconds of the processor that building the exhibit may use, and as many in which nothing of it could run."""
     judge_s: Annotated[float, Field(gt=0)] | None = None
     """Seconds by the clock that the suite's own side may take on top of `wall_s`."""
 

@@ -1,26 +1,30 @@
 """
 One run of one program, in the subject's room: fed and read within bounds, watched, and ended with all that it started.
 
-A process that loses its parent comes to this one, so nothing that a program starts gets away; time of the processor
-and memory are counted over all of it. It runs inside workspaces, so it uses the standard library only.
+A process that loses its parent comes to this one, so nothing that a program starts gets away, and nothing of it can
+signal or stop this one. Time of the processor and memory are counted over all of it, and waiting only while none of it
+could run: what else the machine does is not held against it. It runs inside workspaces, so it uses the standard library
+and its neighbours `pytest_watch` and `pytest_confine` only.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Bounds", "adopt", "run"]
+from referees.pytest_confine import MACHINES, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, install, prctl, watcher_filter
+from referees.pytest_watch import descendants
+
+__all__ = ["Bounds", "confined", "run"]
 
 TICK = 0.02
 """Seconds between two looks at what a program uses."""
@@ -29,61 +33,49 @@ PROCESSES = 64
 ENDING = 5.0
 """Seconds that ending a program and all that it started may take."""
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _PAGE = resource.getpagesize()
 _CLOCK = os.sysconf("SC_CLK_TCK")
-_libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What a program may use; None is no bound but the room's."""
+    """What a program may use; None is no bound but the room's. `blocked_s` counts while none of it could run."""
 
     output_bytes: int
     memory_bytes: int | None = None
-    cpu_s: float | None = None
+    cpu_s: float
+    blocked_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Process:
-    """A line of /proc: times in seconds, memory in bytes."""
+    """What /proc says of a process: its time in seconds, and its memory in bytes."""
 
     pid: int
-    parent: int
     cpu_s: float
     memory_bytes: int
 
 
-def adopt() -> None:
-    """Become the parent of every process below this one that loses its own."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _processes() -> Iterator[_Process]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError, ValueError, IndexError):
-                text = (entry / "stat").read_bytes()
-                fields = text[text.rindex(b")") + 2 :].split()
-                yield _Process(
-                    pid=int(entry.name),
-                    parent=int(fields[1]),
-                    cpu_s=sum(map(int, fields[11:15])) / _CLOCK,
-                    memory_bytes=int(fields[21]) * _PAGE,
-                )
+def confined() -> bool:
+    """Whether programs can be kept from this process: on a machine whose system calls the filter knows."""
+    return os.uname().machine in MACHINES
 
 
 def _below() -> list[_Process]:
     """Every process that descends from this one."""
-    children: dict[int, list[_Process]] = {}
-    for process in _processes():
-        children.setdefault(process.parent, []).append(process)
-    found, waiting = [], [os.getpid()]
-    while waiting:
-        next_ones = children.pop(waiting.pop(), [])
-        found += next_ones
-        waiting += [process.pid for process in next_ones]
-    return found
+    return [
+        _Process(pid=pid, cpu_s=sum(map(int, fields[11:15])) / _CLOCK, memory_bytes=int(fields[21]) * _PAGE)
+        for pid, fields in descendants(os.getpid())
+    ]
+
+
+def _could_run(process: _Process) -> bool:
+    """Whether a thread of it runs, is ready to, or waits for a disk."""
+    for path in Path("/proc", str(process.pid), "task").glob("*/stat"):
+        with suppress(OSError):
+            if path.read_bytes().rpartition(b")")[2].split()[:1] in ([b"R"], [b"D"]):
+                return True
+    return False
 
 
 def _holds_over(most: int, below: Sequence[_Process]) -> bool:
@@ -117,6 +109,8 @@ class _Run:
         self.process = process
         self.bounds = bounds
         self.before_s = _spent()
+        self.blocked_s = 0.0
+        self.looked = time.monotonic()
         self.left = memoryview(stdin)
         self.read: dict[int, bytearray] = {}
         self.over: str | None = None
@@ -135,12 +129,10 @@ class _Run:
 
     def finish(self) -> None:
         """Until the program ends, or is over a bound; then end everything that it started, and read what is left."""
-        looked = time.monotonic()
         while self.over is None and not self._ended():
             idle = not any(key.fd in self.read for key in self.pipes.get_map().values())
             self._pump(0.001 if idle else TICK)
-            if time.monotonic() - looked >= TICK:
-                looked = time.monotonic()
+            if time.monotonic() - self.looked >= TICK:
                 self._watch()
         if not _end_all():
             self.over = self.over or "left"
@@ -193,20 +185,26 @@ class _Run:
         key.fileobj.close()  # type: ignore[union-attr]  # a file object: what was registered is one
 
     def _watch(self) -> None:
-        below = _below()
-        bounds = self.bounds
+        below, bounds = _below(), self.bounds
+        now = time.monotonic()
+        if not any(map(_could_run, below)):
+            # A long gap between two looks is our own delay: only a little of it is counted.
+            self.blocked_s += min(now - self.looked, 4 * TICK)
+        self.looked = now
         used = _spent() - self.before_s + sum(process.cpu_s for process in below)
         if len(below) > PROCESSES:
             self.over = "processes"  # first, since a crowd keeps this process waiting while it uses up the time
-        elif bounds.cpu_s is not None and used > bounds.cpu_s:
+        elif used > bounds.cpu_s:
             self.over = "cpu"
+        elif self.blocked_s > bounds.blocked_s:
+            self.over = "blocked"
         elif bounds.memory_bytes is not None and _holds_over(bounds.memory_bytes, below):
             self.over = "memory"
 
     def end(self) -> dict[str, Any]:
         """How it ended, as a head. What used its time up between two looks is over it all the same."""
         used = _spent() - self.before_s
-        if self.over is None and self.bounds.cpu_s is not None and used > self.bounds.cpu_s:
+        if self.over is None and used > self.bounds.cpu_s:
             self.over = "cpu"
         code = self.process.returncode if self.status is not None else None
         killed = self.over is None and code is not None and code < 0
@@ -216,6 +214,7 @@ class _Run:
             "over": "cpu" if killed and code == -signal.SIGXCPU else self.over,
             "failed": None,
             "cpu_s": used,
+            "blocked_s": self.blocked_s,
         }
 
 
@@ -248,14 +247,25 @@ def _end_all() -> bool:
     return True
 
 
-def _confine(cpu_s: float | None) -> None:
-    """In the new process: die with the server, be the first to go where memory is short, and be limited."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if cpu_s is not None:
+def _confinement(cpu_s: float) -> Callable[[], None]:
+    """
+    What a new process does before its program starts: it can't touch this one from then on, dies with it, is the first
+    to go where memory is short, and is limited.
+    """
+    machine = os.uname().machine
+    program = watcher_filter(machine, os.getpid(), os.getpgrp()) if confined() else b""
+
+    def confine() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_DUMPABLE, 1)  # without it the next file is root's
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
+        if program:
+            install(program)
+
+    return confine
 
 
 def run(
@@ -263,8 +273,8 @@ def run(
 ) -> tuple[dict[str, Any], bytes, bytes]:
     """
     How a program ended, and its two outputs. The head has `status`, or the `signal` that it died of, or what it was
-    `over` (`cpu`, `memory`, `output`, `processes`, or `left` where something could not be ended), or why it `failed` to
-    start.
+    `over` (`cpu`, `blocked`, `memory`, `output`, `processes`, or `left` where something could not be ended), or why it
+    `failed` to start.
     """
     pipe = subprocess.PIPE
     try:
@@ -276,11 +286,15 @@ def run(
             stdout=pipe,
             stderr=pipe,
             start_new_session=True,
-            preexec_fn=lambda: _confine(bounds.cpu_s),  # noqa: PLW1509 - this program has one thread
+            preexec_fn=_confinement(bounds.cpu_s),  # noqa: PLW1509 - this program has one thread
         )
     except (OSError, ValueError) as error:
         failed = f"{type(error).__name__}: {error}"[:300]
-        return {"status": None, "signal": None, "over": None, "failed": failed, "cpu_s": 0.0}, b"", b""
+        return (
+            {"status": None, "signal": None, "over": None, "failed": failed, "cpu_s": 0.0, "blocked_s": 0.0},
+            b"",
+            b"",
+        )
     started = _Run(process, stdin, bounds)
     started.finish()
     out, err = (bytes(kept[: bounds.output_bytes]) for kept in started.read.values())

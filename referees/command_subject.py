@@ -4,7 +4,7 @@ The subject's side of the `command` referee: builds the exhibit in a room that h
 Each call is a process of its own, within limits, and is ended with all that it started. What a call leaves in the
 folder is there for the next. Nothing here is trusted: whatever the exhibit does to this process, all it can bring about
 is an answer, and an answer is only ever bytes to a test. It runs inside workspaces, so it uses the standard library,
-the wire and its neighbour `command_program` only.
+the wire, and its neighbours `command_program`, `pytest_watch` and `pytest_confine` only.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from referees.command_program import Bounds, adopt, run
+from referees.command_program import Bounds, confined, run
 from referees.command_wire import lay, packed, unpacked
+from referees.pytest_confine import PR_SET_DUMPABLE, prctl
+from referees.pytest_watch import adopt
 from referees.pytest_wire import LOAD, frame, raw_frame, read_frame, take_channel, write_all
 
 __all__ = ["Subject", "main"]
@@ -30,6 +32,7 @@ class Subject:
     def __init__(self, folder: Path, order: dict[str, Any]) -> None:
         self.folder = folder
         self.order = order
+        self.left_s: dict[str, float] = {"cpu_s": order["cpu_s"], "blocked_s": order["blocked_s"]}
         self.env = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(folder),
@@ -39,28 +42,34 @@ class Subject:
 
     def build(self) -> dict[str, Any]:
         """Build, and see whether there is a program then: `{}`, or a reading and why."""
+        left_s = {"cpu_s": self.order["build_s"], "blocked_s": self.order["build_s"]}
         for argv in self.order["build"]:
-            end, out, err = run(argv, self.folder, self.env, b"", Bounds(output_bytes=self.order["build_bytes"]))
+            bounds = Bounds(output_bytes=self.order["build_bytes"], **left_s)
+            end, out, err = run(argv, self.folder, self.env, b"", bounds)
+            left_s = {name: max(0.0, left_s[name] - end[name]) for name in left_s}
             if end["status"] != 0:
                 said = (out[-_SAID:] + err[-_SAID:]).decode("utf-8", "replace")[-_SAID:]
                 how = end["over"] or end["failed"] or end["signal"] or end["status"]
-                return {"reading": "NO_BUILD", "why": f"{' '.join(argv)} ended with {how}: {said}"}
+                reading = "TIMEOUT" if end["over"] in {"cpu", "blocked"} else "NO_BUILD"
+                return {"reading": reading, "why": f"{' '.join(argv)} ended with {how}: {said}"}
         first = self.order["program"][0]
         found = shutil.which(str(self.folder / first) if "/" in first else first, path=self.env["PATH"])
         missing = [] if found else [f"{first} (an executable file)"]
         missing += [name for name in self.order["needs"] if not (self.folder / name).is_file()]
         return {"reading": "INTERFACE_MISS", "why": f"missing: {', '.join(missing)}"} if missing else {}
 
-    def answer(self, body: bytes, spent_s: float) -> bytes:
-        """One call of the program; `spent_s` is what calls before it used of the processor."""
+    def answer(self, body: bytes) -> bytes:
+        """One call of the program, within what those before it have left."""
         head, (stdin,) = unpacked(body, 1)
         bounds = Bounds(
             output_bytes=self.order["output_bytes"],
             memory_bytes=self.order["memory_bytes"],
-            cpu_s=max(0.0, self.order["cpu_s"] - spent_s),
+            **{name: max(0.0, left) for name, left in self.left_s.items()},
         )
         argv = [*self.order["program"], *head["argv"]]
         end, out, err = run(argv, self.folder, {**self.env, **head["env"]}, stdin, bounds)
+        for name in self.left_s:
+            self.left_s[name] -= end[name]
         return packed(end, out, err)
 
 
@@ -69,15 +78,14 @@ def main(folder: str) -> None:
     reader, writer = take_channel()
     order = json.loads(read_frame(reader, LOAD)[1])
     lay(read_frame(reader, LOAD)[1], Path(folder))
-    write_all(writer, frame(b"L", {}))
     adopt()
+    # Nobody but this process is to open what is its own: its descriptors, its memory.
+    prctl(PR_SET_DUMPABLE, 0)
+    write_all(writer, frame(b"L", {"confined": confined()}))
     subject = Subject(Path(folder), order)
     write_all(writer, frame(b"H", subject.build()))
-    spent_s = 0.0
     try:
         while True:
-            answer = subject.answer(read_frame(reader, LOAD)[1], spent_s)
-            spent_s += unpacked(answer, 2)[0]["cpu_s"]
-            write_all(writer, raw_frame(b"R", answer))
+            write_all(writer, raw_frame(b"R", subject.answer(read_frame(reader, LOAD)[1])))
     except EOFError:
         os._exit(0)

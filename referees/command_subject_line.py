@@ -19,6 +19,8 @@ from referees.pytest_wire import FRAME, LOAD, WireError, frame, head, raw_frame
 __all__ = ["CLOSED", "Bounds", "Fault", "Line", "SubjectLine"]
 
 CLOSED = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
+PATIENCE = 10
+"""Times as long as all limits together may a machine take that does other things as well."""
 SAID = 2000
 """Characters of what the subject's room says of itself."""
 
@@ -36,6 +38,11 @@ class Bounds:
     answer_bytes: int
     judge_s: float
     report_bytes: int
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds by the clock for all calls together: what takes longer is the machine's doing."""
+        return PATIENCE * (self.cpu_s + self.wall_s)
 
 
 class Fault(Exception):  # noqa: N818 - it is the subject's fault, and named so
@@ -81,6 +88,7 @@ class SubjectLine:
     def __init__(self, line: Line, bounds: Bounds) -> None:
         self.line = line
         self.bounds = bounds
+        self.confined = False
         self.waited = 0.0
         self.calls = 0
         self.answered = 0
@@ -90,26 +98,38 @@ class SubjectLine:
     async def load(self, orders: Mapping[str, Any], exhibit: Tree) -> None:
         """Hand over the exhibit. Up to here nothing of the subject's has run, so a failure is a `RefereeError`."""
         bounds = self.bounds
-        limits = {"cpu_s": bounds.cpu_s, "memory_bytes": bounds.memory_bytes, "output_bytes": bounds.output_bytes}
+        limits = {
+            "cpu_s": bounds.cpu_s,
+            "blocked_s": bounds.wall_s,
+            "memory_bytes": bounds.memory_bytes,
+            "output_bytes": bounds.output_bytes,
+            "build_s": bounds.build_s,
+        }
         try:
             with anyio.fail_after(bounds.judge_s):
                 order = frame(b"O", {**orders, **limits, "build_bytes": bounds.answer_bytes})
                 await self.line.send(order + raw_frame(b"T", exhibit.to_tar()))
-                kind, _ = await self.line.receive()
+                kind, body = await self.line.receive()
         except (*CLOSED, WireError, TimeoutError) as error:
             raise RefereeError(
                 f"the subject's room did not start ({type(error).__name__}): has its image a python3?"
             ) from error
         if kind != b"L":
             raise RefereeError(f"the subject's room answered {kind!r} instead of saying that it is loaded")
+        self.confined = body == b'{"confined":true}'
 
-    async def _receive(self, expected: bytes, within_s: float, most: int, over: str) -> bytes:
-        """The body of the next frame, within the seconds and bytes that are left."""
+    def _late(self, within_s: float) -> Fault:
+        """Nobody has shown that the subject used anything up, unless it can keep the server from saying so."""
+        why = f"the subject's room did not answer for {within_s:g} s, ten times all limits together"
+        return Fault("UNSCORABLE", why) if self.confined else Fault("TIMEOUT", why, sure=False)
+
+    async def _receive(self, expected: bytes, within_s: float, most: int) -> bytes:
+        """The body of the next frame, within these seconds and bytes."""
         try:
             with anyio.fail_after(max(0.0, within_s)):
                 kind, body = await self.line.receive(most)
         except TimeoutError:
-            raise Fault("TIMEOUT", over, sure=False) from None
+            raise self._late(within_s) from None
         except (*CLOSED, WireError) as error:
             why = f"the subject's room is lost: {type(error).__name__} {error}"
             raise Fault("CRASH", why, sure=False) from None
@@ -119,15 +139,14 @@ class SubjectLine:
 
     async def built(self) -> None:
         """Wait for the build, and raise a `Fault` for one that failed or left no program."""
-        build_s = self.bounds.build_s
-        body = await self._receive(b"H", build_s, FRAME, f"the build was not done after {build_s:g} s")
+        body = await self._receive(b"H", PATIENCE * 2 * self.bounds.build_s, FRAME)
         try:
             told = dict(json.loads(body))
             reading, why = str(told.get("reading", "")), str(told.get("why", ""))[:SAID]
         except (ValueError, TypeError, RecursionError):
             raise Fault("CRASH", "the subject's room said nonsense of its build", sure=False) from None
         if reading:
-            raise Fault(reading if reading == "INTERFACE_MISS" else "NO_BUILD", why)
+            raise Fault(reading if reading in {"INTERFACE_MISS", "TIMEOUT"} else "NO_BUILD", why)
 
     async def ask(
         self, argv: Sequence[str], env: Mapping[str, str], stdin: bytes
@@ -135,19 +154,18 @@ class SubjectLine:
         """One call: its exit `status` or the `signal` that it died of, and its outputs."""
         self.calls += 1
         bounds = self.bounds
-        over = f"the calls together took over {bounds.wall_s:g} s"
         if self.calls > bounds.calls:
             raise Fault("TIMEOUT", f"the suite was not done after {bounds.calls} calls")
         started = anyio.current_time()
         try:
-            with anyio.fail_after(max(0.0, bounds.wall_s - self.waited)):
+            with anyio.fail_after(bounds.patience_s):
                 await self.line.send(raw_frame(b"C", packed({"argv": list(argv), "env": dict(env)}, stdin)))
         except TimeoutError:
-            raise Fault("TIMEOUT", over, sure=False) from None
+            raise self._late(bounds.patience_s) from None
         except CLOSED:
             raise Fault("CRASH", "the subject's room is lost", sure=False) from None
-        left_s = bounds.wall_s - self.waited - (anyio.current_time() - started)
-        body = await self._receive(b"R", left_s, min(LOAD, 2 * bounds.output_bytes + FRAME), over)
+        left_s = bounds.patience_s - self.waited
+        body = await self._receive(b"R", left_s, min(LOAD, 2 * bounds.output_bytes + FRAME))
         self.waited += anyio.current_time() - started
         return self._answer(body, argv)
 
@@ -199,6 +217,8 @@ class _End:
         match self.over:
             case "cpu":
                 return "TIMEOUT", f"{call} used up the {bounds.cpu_s} s of the processor that all calls have"
+            case "blocked":
+                return "TIMEOUT", f"{call} waited: all calls together could not run for {bounds.wall_s:g} s"
             case "memory":
                 return "MEMORY", f"{call} held over {bounds.memory_bytes} bytes"
             case "output":

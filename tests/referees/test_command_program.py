@@ -18,7 +18,8 @@ DRIVER = """\
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from referees.command_program import Bounds, adopt, run
+from referees.command_program import Bounds, run
+from referees.pytest_watch import adopt
 adopt()
 order = json.loads(sys.argv[2])
 end, out, err = run(order["argv"], Path(sys.argv[3]), {"PATH": "/usr/bin:/bin"}, order["stdin"].encode() * order["times"],
@@ -35,7 +36,7 @@ def ran(
         "argv": ["sh", "-c", program],
         "stdin": stdin,
         "times": times,
-        "bounds": {"output_bytes": 1 << 16, "memory_bytes": 200 << 20, "cpu_s": 5.0, **bounds},
+        "bounds": {"output_bytes": 1 << 16, "memory_bytes": 200 << 20, "cpu_s": 5.0, "blocked_s": 9.0, **bounds},
     }
     root = str(Path(__file__).parents[2])
     command = [sys.executable, "-c", DRIVER, root, json.dumps(order), str(folder)]
@@ -66,6 +67,10 @@ def test_input_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
         ("exit 0", {"cpu_s": 0.0}, {"over": "cpu"}),
         ("for n in $(seq 80); do sleep 3 & done; wait", {}, {"over": "processes"}),
         ("for n in $(seq 50); do sleep 0.1 & done; wait", {}, {"status": 0}),
+        ("sleep 5", {"blocked_s": 0.3}, {"over": "blocked"}),
+        ("sleep 5 & sleep 5 & wait", {"blocked_s": 0.3}, {"over": "blocked"}),
+        ("for n in $(seq 300000); do :; done", {"blocked_s": 0.0}, {"status": 0}),
+        ("kill -KILL $PPID; kill -STOP $PPID; exit 3", {}, {"status": 3}),
         ("yes", {}, {"over": "output"}),
         ("yes >&2", {}, {"over": "output"}),
         (
