@@ -27,7 +27,7 @@ from harness import environment
 from harness.canonical import digest_bytes, digest_json
 from harness.clock import fresh_token
 from harness.errors import RefereeError, WorkspaceError
-from referees.evalplus_cell import PROTOCOL, Cell, CellLost, Frame, Job, zygote_argv
+from referees.evalplus_cell import PROTOCOL, Cell, CellLost, Frame, Job
 from referees.evalplus_kept import Kept
 from referees.evalplus_suite import TIERS, Suite, Tier
 from referees.evalplus_values import parse
@@ -110,13 +110,13 @@ class ExpectedStore:
 
 
 @cache
-def _programs() -> str:
-    """The digest of what runs in the room: it decides how a value is written."""
-    return digest_json(list(zygote_argv()))
+def _writer() -> str:
+    """The digest of the program that decides how a value is written."""
+    return digest_bytes(Path(__file__).with_name("evalplus_child.py").read_bytes())
 
 
 def _key(suite: Suite) -> str:
-    return digest_json({**suite.material, "protocol": PROTOCOL, "format": _FORMAT, "programs": _programs()})
+    return digest_json({**suite.material, "protocol": PROTOCOL, "format": _FORMAT, "writer": _writer()})
 
 
 def _path(suite: Suite) -> Path:

@@ -103,6 +103,8 @@ def start_child(job: dict[str, Any], seal: Filter) -> tuple[int, int]:
     pid = os.fork()
     if pid:
         os.close(writing)
+        # Not every byte by itself wakes us: here and later, they gather for a moment.
+        time.sleep(NAPS_S[0])
         if os.read(reading, 1) != b"F":
             os._exit(3)
         return pid, reading
@@ -274,16 +276,15 @@ class Relay:
 
 def supervise(relay: Relay, channel: int) -> bytes:
     """Pass on what the child sends until it ends, a limit is hit or the judge has seen enough; why it ended."""
-    watch, beat, naps = relay.watch, time.monotonic(), iter(NAPS_S)
+    watch, beat, naps = relay.watch, time.monotonic(), iter(NAPS_S[1:])
     while True:
-        # Not every answer by itself wakes us: they gather for a moment.
-        nap = next(naps, NAPS_S[-1])
-        select.select([0], [], [], nap)
         readable = select.select([channel, 0], [], [], POLL_S)[0]
         if 0 in readable and receive() == (b"K", bytearray(relay.nonce)):
             return b"stopped"
-        if channel in readable and (over := relay.take(channel)):
-            return over
+        if channel in readable:
+            if (over := relay.take(channel)) is not None:
+                return over
+            select.select([0], [], [], next(naps, NAPS_S[-1]))
         now = time.monotonic()
         if now - watch.sampled >= POLL_S and (over := watch.over()):
             return over
