@@ -30,9 +30,9 @@ def facts_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[Fact, ...]
 
 def tests_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[TestReading, ...]:
     """The reading of each public call; that of a violated one says the assertion, `f(1) == 2`."""
-    tests = []
+    tests, violated = [], set(run.violated)
     for index, reading in enumerate(run.calls):
-        fact = _fact(suite, expected, index, _TEST_CHARS) if index in run.violated else None
+        fact = _fact(suite, expected, index, _TEST_CHARS) if index in violated else None
         detail = "" if fact is None else f"{fact.call} == {fact.expected}"
         tests.append(TestReading(id=f"public[{index}]", reading=reading, detail=detail))
     return tuple(tests)
