@@ -68,6 +68,6 @@ def _open(task: OpenHalf, arm: str, tells: Sequence[str]) -> OpenHalf:
 def _named(arm: str) -> Iterator[None]:
     """The arm's name in the environment of the harness, where nothing of ours has it."""
     with ExitStack() as stack:
-        for variable in ("ARM", "PROCTOR_ARM", "PROCTOR_CONDITION"):
+        for variable in ("PROCTOR_ARM", "PROCTOR_CONDITION"):
             stack.enter_context(lent(variable, arm))
         yield
