@@ -46,7 +46,7 @@ CLASSES: Mapping[str, Standing] = MappingProxyType(
     }
 )
 _SOURCES = ("verifier", "verifier_battery", "verifier_card", "verifier_room")
-_MORE_SOURCES = ("verifier_run", "verifier_screen", "verifier_text")
+_MORE_SOURCES = ("verifier_run", "verifier_screen", "verifier_solver", "verifier_text")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,7 +21,8 @@ from typing import Any
 TAIL = 512 << 10
 """Bytes of what the verifier printed, from the end: the summary and the compiler's words stand there."""
 REPORT = 4 << 20
-"""Bytes of its report; a longer one is none."""
+"""Bytes of its report, and of the solver's answers; more is none."""
+SOLVER = "solver.py"
 
 
 def limited(order: dict[str, Any]) -> None:
@@ -42,10 +43,15 @@ def tail(path: Path, most: int) -> str:
         return ""
 
 
+def whole(path: Path) -> str:
+    """A file as text; nothing where there is none, or more than is read."""
+    return tail(path, REPORT) if path.exists() and path.stat().st_size <= REPORT else ""
+
+
 def watched(program: str, order: dict[str, Any], folder: Path, output: Any) -> tuple[int, bool]:
     """How the verifier ended, and whether that was for its time. Nothing that it started lives on."""
     process = subprocess.Popen(
-        [program, *order["argv"][1:]],
+        [program, f"/z3exe:{folder / SOLVER}", *order["argv"][1:]],
         cwd=folder,
         env=order["env"],
         stdin=subprocess.DEVNULL,
@@ -71,6 +77,9 @@ def run(order: dict[str, Any], folder: Path) -> dict[str, Any]:
     program = shutil.which(order["argv"][0], path=order["env"]["PATH"])
     if program is None:
         return {"missing": order["argv"][0]}
+    solver = folder / SOLVER
+    solver.write_text("#!/usr/bin/python3 -IS\n" + order["solver"], encoding="utf-8")
+    solver.chmod(0o755)
     printed, report = folder / ".printed", folder / order["report"]
     with printed.open("wb") as output:
         status, overdue = watched(program, order, folder, output)
@@ -79,7 +88,8 @@ def run(order: dict[str, Any], folder: Path) -> dict[str, Any]:
         "status": status,
         "overdue": overdue,
         "printed": tail(printed, TAIL),
-        "report": tail(report, REPORT + 1) if report.exists() and report.stat().st_size <= REPORT else "",
+        "report": whole(report),
+        "answers": whole(solver.with_suffix(".log")),
         "cpu_s": used.ru_utime + used.ru_stime,
     }
 

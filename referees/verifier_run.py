@@ -6,7 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -73,9 +73,9 @@ class Report:
         return [proof for proof in self.proofs if proof.end == end]
 
 
-def room_source() -> str:
-    """The program that is sent into the room."""
-    return resources.files("referees").joinpath("verifier_room.py").read_text(encoding="utf-8")
+def room_source(name: str) -> str:
+    """A program that is sent into the room."""
+    return resources.files("referees").joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
 async def verify(
@@ -91,6 +91,7 @@ async def verify(
         "argv": _argv(list(files), rlimit, proofs=proofs),
         "env": _ENV,
         "report": _REPORT,
+        "solver": room_source("verifier_solver"),
         "cpu_s": options.cpu_s,
         "wall_s": options.wall_s,
         "memory_bytes": options.memory_bytes,
@@ -98,7 +99,7 @@ async def verify(
     }
     async with rooms() as room:
         done = await room.exec(
-            ["python3", "-I", "-S", "-c", room_source()],
+            ["python3", "-I", "-S", "-c", room_source("verifier_room")],
             stdin=json.dumps(order).encode(),
             timeout_s=options.wall_s + 60,
             output_bytes=16 << 20,
@@ -136,7 +137,7 @@ def _answer(stdout: bytes, nonce: str) -> dict[str, Any]:
 def _read(answer: Mapping[str, Any], options: VerifierOptions) -> Report:
     status, lines = int(answer["status"]), str(answer["printed"]).splitlines()
     faults = [line for line in lines if _FAULT.match(line) and not audited(line)]
-    proofs = _proofs(str(answer["report"]))
+    proofs = _proofs(str(answer["report"]), _answers(str(answer["answers"])))
     summary = next((match for line in reversed(lines) if (match := _SUMMARY.match(line))), None)
     proved = sum(proof.end == "proved" for proof in proofs or ())
     agrees = summary is not None and int(summary.group(1)) == proved
@@ -166,8 +167,22 @@ def _exhausted(answer: Mapping[str, Any], proofs: Sequence[Proof], options: Veri
     return None if first is None else f"the solver's units or memory, at {first.module}.{first.name}"
 
 
-def _proofs(report: str) -> tuple[Proof, ...] | None:
-    """The proofs in the verifier's report in its order; None where the report is no whole one."""
+def _answers(log: str) -> list[str]:
+    """What the solver answered, in order: `unsat`, `sat`, or its reason for `unknown`."""
+    answers: list[str] = []
+    for line in log.splitlines():
+        if line.startswith("(:reason-unknown") and answers:
+            answers[-1] = line.partition('"')[2].rstrip('")')
+        else:
+            answers.append(line.strip())
+    return answers
+
+
+def _proofs(report: str, answers: Sequence[str]) -> tuple[Proof, ...] | None:
+    """
+    The proofs in the verifier's report in its order, held against the solver's answers: one for each, since one error
+    ends a proof. None where the report is no whole one, or calls proved what the solver did not.
+    """
     text = report.removeprefix("\ufeff")
     if "<!" in text:
         return None
@@ -175,7 +190,18 @@ def _proofs(report: str) -> tuple[Proof, ...] | None:
         root = ET.fromstring(text)  # noqa: S314 - no declaration and no entity: see above
     except ET.ParseError:
         return None
-    return tuple(_proof(method) for method in root.iter("method"))
+    proofs = [_proof(method) for method in root.iter("method")]
+    open_ones = [answer for answer in answers if answer != "unsat"]
+    if sum(proof.end != "proved" for proof in proofs) != len(open_ones):
+        return None
+    reasons = iter(open_ones)
+    return tuple(proof if proof.end == "proved" else _reasoned(proof, next(reasons)) for proof in proofs)
+
+
+def _reasoned(proof: Proof, reason: str) -> Proof:
+    """A proof was refuted if the solver knows a counterexample, or had tried all it has; else it was cut short."""
+    tried = reason == "sat" or "incomplete" in reason
+    return proof if tried else replace(proof, end="undecided", detail=f"{proof.detail} (the solver: {reason})"[:400])
 
 
 def _proof(method: ET.Element) -> Proof:

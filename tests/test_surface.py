@@ -61,6 +61,7 @@ GUESTS = frozenset(
         "referees.pytest_watch",
         "referees.pytest_wire",
         "referees.verifier_room",
+        "referees.verifier_solver",
     }
 )
 WITHOUT_ALL = GUESTS | {"harness.ports"}

@@ -31,6 +31,8 @@ NAMES = (
     "Impl$$_5_Goals.__default.Search",
 )
 ERROR = '<error message="postcondition violation" file="solution.dfy" line="9" column="5" />'
+TRIED = 'unknown\n(:reason-unknown "(incomplete quantifiers)")\n'
+CUT = 'unknown\n(:reason-unknown "unknown")\n'
 UNITS = "spec.dfy(1,1): Verification out of resource (Impl$$_2_Solution.__default.Search)\n"
 
 
@@ -49,6 +51,7 @@ def answer(*ends: str, printed: str | None = None, status: int = 0, **more: Any)
     proved = sum(end == "correct" for end in ends)
     errors = sum(end.endswith("!") for end in ends)
     said = {"status": status, "overdue": False, "cpu_s": 1.5, "report": report(*ends) if ends else ""}
+    said["answers"] = "".join("unsat\n" if end == "correct" else TRIED for end in ends)
     return {**said, "printed": SUMMARY.format(proved, errors) if printed is None else printed, **more}
 
 
@@ -80,6 +83,9 @@ UNDECIDED = answer(C, C, "outofresource!", C, C, printed=UNITS + SUMMARY.format(
         ([UNDECIDED], "RESOURCE_OUT", "solver's units"),
         ([answer(C, C, "errors", C, C)], "RESOURCE_OUT", "solver's units"),
         ([answer(C, C, "outofresource!", C, "errors!", status=4)], "SPEC_ALTERED", "Goals.Search"),
+        # The verifier calls this an error; the solver says that it was cut short. And a counterexample is one.
+        ([answer(C, C, "errors!", C, C, status=4, answers=CUT)], "RESOURCE_OUT", "solver's units"),
+        ([answer(C, C, "errors!", C, C, status=4, answers="unsat\nsat\n")], "VERIFICATION_FAILED", "violation"),
         ([SYNTAX, SYNTAX], "NO_BUILD", "EOF expected"),
         ([LINKS, answer()], "INTERFACE_MISS", "unresolved identifier"),
         ([DIED, DIED, WELL], "UNSCORABLE", "StackOverflow"),
@@ -105,6 +111,9 @@ async def test_classes(answers: list[dict[str, Any]], reading: str, detail: str)
         answer(*[C] * 5, report='<!DOCTYPE x [<!ENTITY y "z">]>' + report(*[C] * 5)),
         answer(*[C] * 5, report=report(*[C] * 5)[:-9]),
         answer(printed=SUMMARY.format(5, 0)),
+        # A proof that the verifier has and its solver has not.
+        answer(*[C] * 5, answers="unsat\n" * 4 + "unknown\n"),
+        answer(*[C] * 5, answers="unsat\n" * 4 + "sat\n"),
     ],
 )
 async def test_report_summary_and_status_must_agree(wrong: dict[str, Any]) -> None:
