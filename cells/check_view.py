@@ -32,7 +32,8 @@ def print_checked(found: Sequence[Checked], *, every: bool) -> None:
     """The table, with sums where there is more than one task, and the lines below it."""
     table = Table(title="what the suites can tell apart", title_justify="left")
     for column in _COLUMNS:
-        table.add_column(column, justify="left" if column in {"task", "holds"} else "right", overflow="fold")
+        left = column in {"task", "holds"}
+        table.add_column(column, justify="left" if left else "right", overflow="fold", no_wrap=column == "task")
     for one in found:
         table.add_row(*_cells(one))
     if len(found) > 1:

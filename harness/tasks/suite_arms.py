@@ -56,7 +56,7 @@ def _dead_assertions(rows: Sequence[Characterised], suite: Tree) -> tuple[str, .
     ]
     dead, lived = [], False
     for path in suite:
-        for line, text in _assertions(suite, path):
+        for line, text in sorted(_assertions(suite, path)):
             if any(file == path and text in detail for file, detail in details):
                 lived = True
             else:
