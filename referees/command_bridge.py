@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 
 from harness.errors import RefereeError
-from harness.ports import RoomOpener
+from harness.ports import RoomOpener, Workspace
 from harness.tree import Tree
 from referees import command_bundle
 from referees.command_subject_line import CLOSED, Bounds, Fault, Line, SubjectLine
@@ -25,6 +25,9 @@ from referees.command_wire import REQUEST, packed, unpacked
 from referees.pytest_wire import LOAD, WireError, frame, raw_frame
 
 __all__ = ["Broken", "Hearing", "Order", "hear"]
+
+OWN_BYTES = 64 << 20
+"""Bytes of memory that the server in the subject's room needs beside the program, generously."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,12 +82,28 @@ async def hear(order: Order, rooms: RoomOpener) -> Hearing:
     Raises `RefereeError` where the suite's side fails before the subject was called, and passes on what the workspaces
     raise.
     """
-    async with rooms() as room, room.stream(command_bundle.command("subject")) as stream:
-        ended = await _blamed(_begin(SubjectLine(Line(stream), order.bounds), order, rooms))
+    async with rooms() as room:
+        ended = await _small(room, order.bounds) or await _heard(room, order, rooms)
     # Raised here: what is raised inside a stream may come out of it in a group, and nobody could tell whose it is.
     if isinstance(ended, RefereeError):
         raise ended
     return ended
+
+
+async def _small(room: Workspace, bounds: Bounds) -> RefereeError | None:
+    """What is wrong with a room of less memory than a call may hold: the kernel would end what keeps to its limit."""
+    allowed, promised = (await room.facts()).get("memory_bytes"), bounds.memory_bytes + OWN_BYTES
+    if not isinstance(allowed, int) or not 0 < allowed < promised:
+        return None
+    return RefereeError(
+        f"the subject's room has {allowed} bytes of memory: expected {promised} or more, for `memory_bytes` and what "
+        "the referee needs itself; raise memory_bytes of [referee.limits], or lower the card's"
+    )
+
+
+async def _heard(room: Workspace, order: Order, rooms: RoomOpener) -> Hearing | RefereeError:
+    async with room.stream(command_bundle.command("subject")) as stream:
+        return await _blamed(_begin(SubjectLine(Line(stream), order.bounds), order, rooms))
 
 
 async def _blamed(work: Coroutine[Any, Any, Hearing | RefereeError]) -> Hearing | RefereeError:

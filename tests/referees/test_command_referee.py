@@ -5,6 +5,9 @@ Each way to a NO is shown beside the YES that it is the only difference to.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Dropped, Exhibit, File, Tree
 from harness.values import Verdict
 from referees.command import CommandReferee
-from tests.referees.folder_room import folder_rooms
+from tests.referees.folder_room import FolderRoom, folder_rooms
 
 pytestmark = pytest.mark.live
 
@@ -239,6 +242,39 @@ async def test_junit_in_a_file_and_counts() -> None:
     wrong = task(counting.replace("2 passed, 0 failed", "1 passed, 1 failed") + "exit 1\n", **card)
     verdict = await judged(tree(RIGHT), wrong)
     assert (verdict.reading, verdict.tiers[0].passed, verdict.tests) == ("FAIL", 1, ())
+
+
+class _Sized(FolderRoom):
+    """A room that says how much memory it has."""
+
+    memory_bytes = 0
+
+    async def facts(self) -> dict[str, int]:
+        """Its memory alone."""
+        return {"memory_bytes": self.memory_bytes}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("memory_bytes", [512 << 20, 1 << 30])
+async def test_a_room_too_small_for_the_limits(memory_bytes: int, tmp_path: Path) -> None:
+    """A room with less memory than a call may hold is refused before anything runs; a larger one judges."""
+    opened = []
+
+    @asynccontextmanager
+    async def rooms() -> AsyncIterator[FolderRoom]:
+        folder = tmp_path / str(len(opened))
+        folder.mkdir()
+        opened.append(_Sized(folder))
+        opened[-1].memory_bytes = memory_bytes
+        yield opened[-1]
+
+    made = task()
+    referee = CommandReferee(memory_bytes=512 << 20)
+    if memory_bytes > 512 << 20:
+        assert (await referee.judge(Exhibit(tree=tree(RIGHT)), made.open, made.sealed, rooms)).reading == "PASS"
+        return
+    with pytest.raises(RefereeError, match="raise memory_bytes of"):
+        await referee.judge(Exhibit(tree=tree(RIGHT)), made.open, made.sealed, rooms)
 
 
 @pytest.mark.anyio
