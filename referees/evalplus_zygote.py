@@ -49,7 +49,7 @@ BUFFER_BYTES = 1 << 20
 KINDS = b"BnimPVDOXMTE"
 LAST, TIME = b"nimPE", ord("T")
 
-F_SETPIPE_SZ = 1031
+F_SETPIPE_SZ, F_GETPIPE_SZ, FIONREAD = 1031, 1032, 0x541B
 
 
 def receive_exactly(count: int) -> bytearray:
@@ -122,21 +122,28 @@ def start_child(job: dict[str, Any], seal: Filter) -> tuple[int, int]:
         os._exit(0)
 
 
-def state_of(pid: int) -> str:
-    """The letter of a child's state in /proc, or nothing once it has gone."""
+def waits(pid: int, channel: int) -> bool:
+    """Whether every thread of a child waits for something that is not ours: not for us to read what it has sent."""
+    states = []
     try:
-        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:  # noqa: PTH123 - pathlib is slow to import
-            return file.read().rpartition(")")[2].split()[0]
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - pathlib is slow to import
+            with open(f"/proc/{pid}/task/{thread}/stat", encoding="latin-1") as file:  # noqa: PTH123
+                states.append(file.read().rpartition(")")[2].split()[0])
     except OSError:
-        return ""
+        return False
+    # Waiting for a processor or a disk is the machine's doing and never held against the child.
+    if not all(state in ("S", "t", "T") for state in states):
+        return False
+    unread = int.from_bytes(fcntl.ioctl(channel, FIONREAD, bytes(4)), sys.byteorder)
+    return 2 * unread < fcntl.fcntl(channel, F_GETPIPE_SZ)
 
 
 class Watch:
     """One child under its limits: CPU time per call, time spent blocked, CPU time in all."""
 
-    def __init__(self, pid: int, job: dict[str, Any]) -> None:
+    def __init__(self, pid: int, job: dict[str, Any], channel: int) -> None:
         """Start counting for the build."""
-        self.pid, self.job = pid, job
+        self.pid, self.job, self.channel = pid, job, channel
         # The kernel's number for the CPU clock of a process, see clock_getcpuclockid(3): exact, of all its threads.
         self.clock = (~pid << 3) | 2
         self.started = self.sampled = time.monotonic()
@@ -166,8 +173,7 @@ class Watch:
         if cpu > self.job["budget"] * 1e9:
             return b"timeout:budget"
         now = time.monotonic()
-        # Waiting for a processor or a disk is the machine's doing and never held against the child.
-        if state_of(self.pid) in ("S", "t", "T"):
+        if waits(self.pid, self.channel):
             # A long gap between two looks is our own delay: only a little of it is counted.
             self.blocked += min(now - self.sampled, 4 * POLL_S)
         self.sampled = now
@@ -300,7 +306,7 @@ def serve(job: dict[str, Any], seal: Filter, buffer: Buffer) -> None:
     kind, nonce = receive()
     if kind != b"N":
         os._exit(3)
-    relay = Relay(Watch(pid, job), buffer, bytes(nonce))
+    relay = Relay(Watch(pid, job, channel), buffer, bytes(nonce))
     ending = supervise(relay, channel)
     # Kept open until the child is dead: a write to a closed channel would kill it, and hide what it died of.
     died, cpu = reap(pid, job["memory"], 0.2 if ending == b"closed" else 0.0)
