@@ -1,7 +1,7 @@
 """
 Are the verdicts on two hundred programs near a limit the same on an idle machine and with every core busy?
 
-    python bench/evalplus_borderline.py [--backend bubblewrap --image host] [--busy 2] [--evalplus ep/bin/python]
+    python bench/evalplus_borderline.py [--backend bubblewrap --image host] [--kind memory] [--evalplus ep/bin/python]
 
 The programs and how near they are: `evalplus_borders.py`. Two workers judge them in sealed rooms, first with nothing
 else of ours running, then beside `--busy` endless loops for each core. Compared are class, tiers and the first call
@@ -113,12 +113,13 @@ def main() -> int:
     parser.add_argument("--backend", default="bubblewrap", help="a registered workspace backend (default bubblewrap)")
     parser.add_argument("--image", help="the rooms' image; by default host for bubblewrap, else proctor-seat")
     parser.add_argument("--busy", type=int, default=1, help="endless loops for each core (default 1)")
+    parser.add_argument("--kind", action="append", help="only this kind of limit; may be given again")
     parser.add_argument("--evalplus", metavar="PYTHON", help="an interpreter that has evalplus 0.3.1, as a control")
     parser.add_argument("--cache", type=Path, default=Path("build/evalplus"), help="where EvalPlus keeps its own")
     options = parser.parse_args()
     image = options.image or ("host" if options.backend == "bubblewrap" else "proctor-seat")
     ours, loops = Ours(backend=options.backend, image=image), options.busy * (os.cpu_count() or 1)
-    cases = borders()
+    cases = [case for case in borders() if case.sample.kind in (options.kind or case.sample.kind)]
     samples = [case.sample for case in cases]
     print(f"{len(cases)} programs near a limit, on {options.backend}")
     wrong = show(cases, judged(samples, ours, 0), judged(samples, ours, loops))

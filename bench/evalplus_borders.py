@@ -11,6 +11,9 @@ recursion  Python's own limit of 1000 frames      0.5 to 0.9       1.1 to 3 time
 tolerance  1e-6 + 1e-7 of the value, or 1e-4      0.3 to 0.9       1.1 to 3 times: FAIL
 =========  =====================================  ===============  ====================================
 
+Memory is asked for and not written to: to write to two gigabytes takes processor time that grows with the load of the
+machine, and comes near another limit.
+
 The call that is near the limit is one of four public ones, or a hidden one; where it is public, a verdict names it.
 """
 
@@ -98,12 +101,12 @@ def near0(x):
 """
 _AT_ONCE = f"""def near0(x):
     if x == {{call}}:
-        bytearray(int({2 * _GIB} * {{part}}))
+        bytes(int({2 * _GIB} * {{part}}))
     return x
 """
 _BIT_BY_BIT = f"""def near0(x):
     if x == {{call}}:
-        [bytearray(int({2 * _GIB} * {{part}} / 32)) for _ in range(32)]
+        [bytes(int({2 * _GIB} * {{part}} / 32)) for _ in range(32)]
     return x
 """
 _RECURSION = """def deeper(left):
