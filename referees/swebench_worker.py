@@ -125,18 +125,21 @@ def ran(order: dict[str, Any]) -> dict[str, Any]:
     }
     try:
         with contextlib.redirect_stdout(said):
-            done = run_instance(make_test_spec(instance), prediction, client, "judged", timeout=order["timeout_s"])
+            done = run_instance(
+                make_test_spec(instance), prediction, client, order["nonce"], timeout=order["timeout_s"]
+            )
     finally:
         client.containers.remove_all()
-    return _told(done, said.getvalue(), instance["instance_id"], started=bool(client.containers.made))
+    folder = Path("logs/run_evaluation", order["nonce"], "exhibit", instance["instance_id"])
+    return _told(done, said.getvalue(), folder, started=bool(client.containers.made))
 
 
-def _told(done: Any, said: str, instance_id: str, *, started: bool) -> dict[str, Any]:
+def _told(done: Any, said: str, folder: Path, *, started: bool) -> dict[str, Any]:
     """
     How it ended, by what the package returned, what it said itself and which files it wrote: never by their text,
     in which the candidate's program has a voice.
     """
-    folder = Path("logs/run_evaluation/judged/exhibit") / instance_id
+    instance_id = folder.name
     log = folder / "run_instance.log"
     facts = {"log": log.read_text("utf-8", "replace")[-_TOLD:] if log.exists() else ""}
     if done is not None:

@@ -148,6 +148,24 @@ def test_a_container_is_made_within_bounds() -> None:
         swebench_worker.Images(engine, "sha256:1").pull("registry/demo:latest")
 
 
+def test_how_a_run_ended_is_told_by_files_and_not_by_text(tmp_path: Path) -> None:
+    """The harness's own words and files decide; the same words in its log, where a candidate may write, do not."""
+    folder = tmp_path / "demo__demo-1"
+    folder.mkdir()
+    (folder / "run_instance.log").write_text("Error in evaluation for demo__demo-1: >>>>> Patch Apply Failed\n")
+
+    def end(done: Any, said: str, *, started: bool = True) -> str:
+        return str(swebench_worker._told(done, said, folder, started=started)["end"])
+
+    own = "Error in evaluation for demo__demo-1: it did not apply"
+    assert end(None, "") == "failed"
+    assert end(None, own, started=False) == "failed"
+    assert end(None, own) == "patch failed"
+    assert end(("demo__demo-1", {"demo__demo-1": {"resolved": True}}), own) == "graded"
+    (folder / "eval.sh").write_text("true")
+    assert end(None, own) == "timeout"
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("change", "error"),
