@@ -98,8 +98,8 @@ SMALL = Task(
 
 
 async def test_the_pytest_referee_conforms() -> None:
-    """A whole suite in two rooms, of which each dies once; what is hostile to it has a test of its own."""
-    rules = [rule for rule in RULES if rule != "bounded"]
+    """A whole suite in two rooms, of which each dies once; its battery and what is hostile to it have their own tests."""
+    rules = [rule for rule in RULES if rule not in {"battery", "bounded"}]
     make = plugins.load("referees", "pytest")
     found = await check_referee(make, SMALL, rooms("bubblewrap"), name="pytest", rules=rules)
     assert found.conforms, found.refusal
