@@ -84,13 +84,20 @@ def plain(value: Any) -> Any:
 
 
 def encoded(value: Any) -> bytes:
-    """The bytes of a value of exact builtin types. Raises `ValueError` for anything else."""
+    """The bytes of a value of exact builtin types. Raises `ValueError` for anything else, `MemoryError` for no room."""
     try:
         if "numpy" in sys.modules:
             value = plain(value)
         return marshal.dumps(value, 2)
     except ValueError:
-        return marshal.dumps(plain(value), 2)
+        whole = plain(value)
+    try:
+        return marshal.dumps(whole, 2)
+    except ValueError as error:
+        # What is plain throughout is refused for its depth, or because there was no memory for its bytes.
+        if "nested" in str(error):
+            raise
+        raise MemoryError from None
 
 
 def pieces(value: Any) -> Iterator[bytes]:

@@ -1,8 +1,9 @@
 """
 One tier of one candidate: run it, compare what comes back, and say which class that is.
 
-The first event in source order decides. TIMEOUT, MEMORY and CRASH may be the machine's doing, so each is run again: it
-stands if it comes again; otherwise a third run decides, whatever it says.
+The first event in source order decides. MEMORY, CRASH and waiting too long may be the machine's doing, so each is run
+again: it stands if it comes again; otherwise a third run decides, whatever it says. The processor's time is counted, so
+that a TIMEOUT by it stands at once.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ CLASSES: Mapping[str, Standing] = {
 
 _BUDGET_S = 60.0
 _AGAIN = frozenset({"TIMEOUT", "MEMORY", "CRASH"})
+_SURE = frozenset({"timeout:cpu", "timeout:budget"})
+"""Endings that are the candidate's doing on any machine: the processor's time that it used was counted."""
 _RESTARTS = 2
 _LARGE = 64 << 10
 _INLINE = 16 << 20
@@ -47,13 +50,15 @@ _END: Frame = ("E", b"")
 class TierRun:
     """
     What a tier came to: its reading, what decided it, that of each call in source order (`PASS`, the class that it came
-    to, or `NOT_RUN`), and the CPU seconds of the candidate's processes, None where that is unknown.
+    to, or `NOT_RUN`), and the CPU seconds of the candidate's processes, None where that is unknown. `sure` is whether
+    it was a limit of the processor's time that ended it.
     """
 
     reading: str
     why: str
     calls: tuple[str, ...]
     cpu_s: float | None = None
+    sure: bool = False
 
     @property
     def passed(self) -> int:
@@ -199,7 +204,7 @@ async def judge_tier(cell: Cell, suite: Suite, tier: Tier, expected: Expected, c
     answers = expected[tier]
     job = job_of(suite, tier, answers, code)
     first = await _run(cell, suite, tier, answers, job, full=full)
-    if first.reading not in _AGAIN:
+    if first.sure or first.reading not in _AGAIN:
         return first
     second = await _run(cell, suite, tier, answers, job, full=False)
     runs = [first, second]
@@ -229,7 +234,7 @@ def job_of(suite: Suite, tier: Tier, answers: Answers, code: bytes) -> Job:
 
 
 async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job, *, full: bool) -> TierRun:
-    watcher, cpu_s = _Watcher(suite, tier, answers, full=full), 0.0
+    watcher, cpu_s, sure = _Watcher(suite, tier, answers, full=full), 0.0, False
     for _ in range(1 + _RESTARTS):
         watcher.built = watcher.over = False
         ending = await cell.run(replace(job, first=watcher.at), watcher.listen)
@@ -237,6 +242,7 @@ async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job,
         if watcher.over or ending.word == "stopped":
             break
         reading, why = _class_of_ending(ending.word, suite)
+        sure = watcher.event is None and ending.word in _SURE
         watcher.note(reading, why)
         if not watcher.built or watcher.at >= job.calls:
             break
@@ -246,7 +252,7 @@ async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job,
             break
         watcher.at += 1
     reading, why = watcher.event or ("PASS", "every call was accepted")
-    return TierRun(reading=reading, why=why, calls=tuple(watcher.calls), cpu_s=cpu_s)
+    return TierRun(reading=reading, why=why, calls=tuple(watcher.calls), cpu_s=cpu_s, sure=sure)
 
 
 def _class_of_ending(ending: str, suite: Suite) -> tuple[str, str]:
