@@ -20,7 +20,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from harness.clock import fresh_token
-from harness.errors import RefereeError
+from harness.errors import RefereeError, WorkspaceError
 
 __all__ = [
     "PROTOCOL",
@@ -53,13 +53,16 @@ for name, text in {sources}:
 module.main()
 """
 _GREETING = b"\0" * _NONCE
+_LAST_WORD = _GREETING + b"Q"
+_LAST_BYTES = len(_LAST_WORD) + 8
+_BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 _HEAD = struct.Struct("<BI")
 _LENGTH = struct.Struct("<I")
 _TIME = struct.Struct("<Q")
 
 
 class CellLost(Exception):  # noqa: N818 - an inner signal, always turned into a verdict or a RefereeError
-    """The zygote is gone or does not keep to its protocol."""
+    """The zygote ended in a living room, or does not keep to its protocol. A lost room is a `WorkspaceError`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -205,7 +208,8 @@ class Cell:
         """
         Run `job`, telling `listen` what comes, and return how it ended.
 
-        Raises `CellLost` when the zygote is gone; after that, or after a cancellation, the cell is of no more use.
+        Raises `CellLost` when the zygote is gone, and `WorkspaceError` when its room is, or has no word for us; after
+        that, or after a cancellation, the cell is of no more use.
         """
         if self._busy:
             raise CellLost("an earlier job was left in the middle")
@@ -214,7 +218,7 @@ class Cell:
             with anyio.fail_after(job.wall + SILENCE_S):
                 ending = await self._see_through(job, listen)
         except TimeoutError as error:
-            raise CellLost(f"the zygote did not end a job in {job.wall + SILENCE_S:g} s") from error
+            raise WorkspaceError(f"the room did not end a job in {job.wall + SILENCE_S:g} s") from error
         self._busy = False
         return ending
 
@@ -237,8 +241,10 @@ class Cell:
         try:
             with anyio.fail_after(SILENCE_S):
                 await self._stream.send(frames)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError, OSError) as error:
-            raise CellLost(f"the zygote takes no more jobs ({type(error).__name__})") from error
+        except TimeoutError as error:
+            raise WorkspaceError(f"the room took nothing for {SILENCE_S:g} s") from error
+        except _BROKEN:
+            return  # its last words say why, and are read next
 
     async def _frame(self, nonce: bytes, patience_s: float) -> tuple[str, bytes]:
         """The next frame's kind and payload."""
@@ -248,12 +254,25 @@ class Cell:
                     while (frame := self._whole()) is None:
                         self._buffer += await self._stream.receive()
             except TimeoutError as error:
-                raise CellLost(f"no word from the zygote for {patience_s:g} s") from error
-            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
-                raise CellLost(f"the zygote's channel ended ({type(error).__name__})") from error
+                raise WorkspaceError(f"no word from the room for {patience_s:g} s") from error
+            except (anyio.EndOfStream, *_BROKEN) as error:
+                raise self._ended(error) from error
+        if frame.startswith(_LAST_WORD):
+            raise CellLost(f"the zygote ended, status {frame[len(_LAST_WORD) :][:8].decode('ascii', 'replace')}")
         if frame[:_NONCE] != nonce:
             raise CellLost("a frame that does not belong to this job")
         return chr(frame[_NONCE]), frame[_NONCE + 1 :]
+
+    def _ended(self, error: Exception) -> Exception:
+        """
+        What the end of the channel means. If the zygote ended alone, the last words are whose it was, be they behind a
+        frame that it could not finish; if nobody was left to say them, all of its room has ended.
+        """
+        if _LAST_WORD in self._buffer[-_LAST_BYTES:]:
+            return CellLost("the zygote ended in the middle of a frame")
+        return WorkspaceError(
+            f"the room was lost ({type(error).__name__}): nothing in it outlived the zygote, which no candidate can do"
+        )
 
     def _whole(self) -> bytes | None:
         """Take the next frame off the buffer if all of it is there."""
@@ -284,7 +303,7 @@ _CANARY = Job(
 
 
 async def sing(cell: Cell) -> None:
-    """Run a program whose answer we know. Raises `CellLost` when the cell gives another."""
+    """Run a program whose answer we know. Raises `CellLost` when the cell gives another, and what `run` raises."""
     heard: list[Frame] = []
 
     async def listen(frames: list[Frame]) -> bool:
@@ -296,7 +315,7 @@ async def sing(cell: Cell) -> None:
         raise CellLost(f"the cell judged a known program wrongly: {heard!r:.200}, {ending.word}")
 
 
-async def prepare(cell: Cell, python: str) -> RefereeError | None:
+async def prepare(cell: Cell, python: str) -> RefereeError | WorkspaceError | None:
     """Hear the greeting and judge a known program; what is wrong with the cell, or None."""
     try:
         await cell.greet()
@@ -308,6 +327,6 @@ async def prepare(cell: Cell, python: str) -> RefereeError | None:
         await sing(cell)
     except CellLost as error:
         return RefereeError(f"no zygote in the room: {error}")
-    except RefereeError as error:
+    except (RefereeError, WorkspaceError) as error:
         return error
     return None

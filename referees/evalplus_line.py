@@ -60,7 +60,8 @@ class Line:
     Judges in the order of asking. Never raises for what a candidate does.
 
     A zygote that is lost while a candidate runs is tried again in a fresh room, where a known program is judged first.
-    If that goes well and the zygote is lost again, the candidate did it: CRASH. Anything else that fails is ours.
+    If that goes well and the zygote is lost again, the candidate did it: CRASH. Anything else that fails is ours, and
+    so is the loss of a whole room, however often: nothing that a candidate may do ends one.
     """
 
     def __init__(self, means: Means, candidates: Kept, references: Kept) -> None:

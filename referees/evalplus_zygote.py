@@ -11,10 +11,13 @@ not dumpable) nor signal, trace, fork or open a socket (a system call filter).
 A child inherits the zygote's memory, so that nothing of one candidate may ever lie in it: the child itself fetches its
 candidate from the judge's channel, and what children send passes through a buffer that no fork takes along.
 
+Above the zygote is a process that only waits for its end, and tells the judge of it. A zygote that is gone without that
+word went with its whole room.
+
 Judge to zygote: length of the payload (4 bytes, little endian), kind, payload; kinds J (a job's limits), C and I (code
 and inputs, for the child), N (the job's nonce), K (stop).
 Zygote to judge: length, nonce (16 bytes), kind, payload; kinds R (ready), H (still at it), S (what the child sent), Z
-(the job's end: CPU time in nanoseconds, 8 bytes, and how).
+(the job's end: CPU time in nanoseconds, 8 bytes, and how), Q (the zygote's end, and how).
 """
 
 from __future__ import annotations
@@ -33,7 +36,14 @@ import sys
 import time
 
 from referees.evalplus_child import run_child
-from referees.evalplus_confine import MACHINES, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, Filter, prctl
+from referees.evalplus_confine import (
+    MACHINES,
+    PR_SET_DUMPABLE,
+    PR_SET_NO_NEW_PRIVS,
+    PR_SET_PDEATHSIG,
+    Filter,
+    prctl,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is slow to import
@@ -48,6 +58,7 @@ MAX_JOB_OUTPUT = 512 << 20
 BUFFER_BYTES = 1 << 20
 KINDS = b"BnimPVDOXMTE"
 LAST, TIME = b"nimPE", ord("T")
+NOBODY = bytes(16)
 
 F_SETPIPE_SZ, F_GETPIPE_SZ, FIONREAD = 1031, 1032, 0x541B
 
@@ -332,6 +343,18 @@ def preload() -> None:
         os.register_at_fork = register
 
 
+def go_on_below() -> None:
+    """Go on in a child, while this process waits for its end. No candidate's process can reach either of them."""
+    if os.fork() == 0:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        return
+    try:
+        status = os.waitstatus_to_exitcode(os.wait()[1])
+        emit(framed(NOBODY, b"Q", b"%d" % status))
+    finally:
+        os._exit(0)
+
+
 def main() -> None:
     """Greet the judge and serve its jobs until it hangs up."""
     os.environ.clear()
@@ -340,13 +363,14 @@ def main() -> None:
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     preload()
+    go_on_below()
     sys.set_int_max_str_digits(0)
     python, machine = "{}.{}.{}".format(*sys.version_info[:3]), os.uname().machine
     seal, buffer = Filter() if machine in MACHINES else None, Buffer()
     gc.collect()
     gc.freeze()
     hello = {"protocol": PROTOCOL, "python": python, "machine": machine, "filter": seal is not None}
-    emit(framed(b"\0" * 16, b"R", json.dumps(hello).encode()))
+    emit(framed(NOBODY, b"R", json.dumps(hello).encode()))
     while seal is not None:
         kind, payload = receive()
         if kind == b"J":

@@ -338,7 +338,7 @@ async def test_sealed_material_that_is_no_suite_is_ours(tmp_path: Path) -> None:
 
 
 class KillingRooms(LocalRooms):
-    """Rooms in which the zygote is killed, `kills` times, as soon as a candidate has emptied `mark`."""
+    """Rooms in which all is killed, `kills` times, as soon as a candidate has emptied `mark`."""
 
     def __init__(self, mark: Path, kills: int) -> None:
         super().__init__()
@@ -373,15 +373,15 @@ class KillingRooms(LocalRooms):
 PATIENT = {"min_time_s": 5.0}
 
 
-@pytest.mark.parametrize(("kills", "expected"), [(0, "PASS"), (1, "PASS"), (2, "CRASH")])
-async def test_a_lost_zygote(tmp_path: Path, kills: int, expected: str) -> None:
-    """A zygote lost once is the machine's doing; lost again, right after it judged a known program, the candidate's."""
+@pytest.mark.parametrize("kills", [0, 1])
+async def test_a_lost_room(tmp_path: Path, kills: int) -> None:
+    """A room that is lost once is the machine's doing: the candidate is judged in the next."""
     task, referee = own(tmp_path), EvalPlusReferee(PATIENT)
     await ran_reference(task, PATIENT)
     rooms = KillingRooms(tmp_path / "mark", kills)
     verdict = await referee.judge(exhibit(rooms.slow), task.open, task.sealed, rooms)
-    assert verdict.reading == expected
-    assert len(rooms.opened) == min(kills + 1, 2)
+    assert verdict.reading == "PASS"
+    assert len(rooms.opened) == kills + 1
 
 
 async def test_rounds_go_on_after_a_lost_zygote(tmp_path: Path) -> None:
