@@ -8,6 +8,13 @@ Importing this package is cheap: scipy is imported by the functions that need it
 """
 
 from cells.stats.bootstrap import Bootstrap, Cluster, cluster_bootstrap
+from cells.stats.clustered import (
+    ClusteredMcNemar,
+    ClusteredPair,
+    FisherTest,
+    fisher_exact,
+    mcnemar_clustered,
+)
 from cells.stats.exact import (
     McNemarTest,
     SignTest,
@@ -25,6 +32,9 @@ from cells.stats.spread import resolvable_ratio, spread_probability
 __all__ = [
     "Bootstrap",
     "Cluster",
+    "ClusteredMcNemar",
+    "ClusteredPair",
+    "FisherTest",
     "Guard",
     "Interval",
     "McNemarTest",
@@ -34,9 +44,11 @@ __all__ = [
     "cluster_bootstrap",
     "count_rule",
     "exact_power",
+    "fisher_exact",
     "harm_gate",
     "holm",
     "material_rescue",
+    "mcnemar_clustered",
     "mcnemar_exact",
     "null_separation",
     "resolvable_ratio",
