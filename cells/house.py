@@ -14,6 +14,7 @@ from cells.turns import Turns
 from fences.cell_gate import CellGate
 from harness.blobs import BlobStore
 from harness.clock import Clock
+from harness.errors import ImageError, WorkspaceError
 from harness.experiment import Budget
 from harness.messages import ModelIdentity
 from harness.meter import Bounds, Ledger, Meter, Scope
@@ -22,7 +23,7 @@ from harness.pricing import RateTable
 from harness.registration import Registration
 from harness.tasks.task import Task
 from harness.values import CellKey
-from harness.walls import Caps
+from harness.walls import Caps, Walls
 
 __all__ = ["House", "bounds", "open_models"]
 
@@ -66,7 +67,7 @@ class House:
 
     def seat_room(self) -> AbstractAsyncContextManager[Workspace]:
         """A fresh workspace for a seat."""
-        return self.parts.backend.open(self.parts.fence.walls, run=self.registration.id)
+        return self._room(self.parts.fence.walls)
 
     @property
     def referee_images(self) -> tuple[str, ...]:
@@ -80,7 +81,20 @@ class House:
         """
         caps = Caps(**self.parts.experiment.referee.limits.model_dump())
         walls = replace(self.parts.fence.walls, image=self.parts.judging_image(task), caps=caps, environment={})
-        return partial(self.parts.backend.open, walls, run=self.registration.id)
+        return partial(self._room, walls)
+
+    @asynccontextmanager
+    async def _room(self, walls: Walls) -> AsyncIterator[Workspace]:
+        """
+        A workspace of the run. Raises `WorkspaceError` for an image that is gone, as for any other room that can't be
+        had: the run's images were there when it was frozen.
+        """
+        async with AsyncExitStack() as stack:
+            try:
+                room = await stack.enter_async_context(self.parts.backend.open(walls, run=self.registration.id))
+            except ImageError as error:
+                raise WorkspaceError(f"no room can be opened: {error}") from error
+            yield room
 
     def rates(self, model: str) -> RateTable | None:
         """The rate card of a model of the experiment."""
