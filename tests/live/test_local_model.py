@@ -90,7 +90,7 @@ async def test_a_limit_ends_a_long_answer(tiny: Path) -> None:
             while True:
                 await opened.complete(request("x" * 1500, num_ctx=2048, num_predict=400))
         assert scope.cancelled_caught
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 10
         assert (await opened.complete(request())).details["load_s"] > 0.01
     with pytest.raises(ModelServerError, match="no reply within"):
         await ask(LocalProvider(), spec("local", f"file:{tiny}", timeout_s=0.001), request())

@@ -92,7 +92,7 @@ async def test_a_cancelled_call_frees_the_server(model_server: ServerUnderTest) 
             while True:
                 await opened.complete(request("x" * 1500, num_ctx=2048, num_predict=400))
         assert scope.cancelled_caught
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10
         assert (await opened.complete(request(num_ctx=2048, num_predict=1))).usage.output == 1
 
 

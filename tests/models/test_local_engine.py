@@ -182,7 +182,7 @@ async def test_a_cancelled_call_kills_the_child() -> None:
     with anyio.move_on_after(0.1) as scope:
         await say(opened, "hang")
     assert scope.cancelled_caught
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
     assert not _children()
     try:
         assert await said(opened, "again") == "again"

