@@ -78,8 +78,8 @@ def test_a_third_partys_package_is_taken_and_a_bad_one_refused(tmp_path: Path) -
 
 
 async def test_what_is_hostile_is_bounded_on_docker_too() -> None:
-    """The same programs in a container: each ends in time, and none is believed."""
-    rules = ("reference", "walled", "bounded", "not believed", "own failure", "garbage")
+    """The same programs in a container: each ends in time, and none is believed. What breaks a room knows no backend."""
+    rules = ("reference", "walled", "bounded", "not believed")
     found = await check_referee(
         PrintedAnswersReferee, TASK, rooms("docker"), name="printed-answers", options={"wall_s": 1.0}, rules=rules
     )
