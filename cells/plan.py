@@ -31,7 +31,6 @@ class Progress:
     suites: dict[str, dict[str, Any]] = field(default_factory=dict)
     not_enforced: dict[str, str] = field(default_factory=dict)
     sessions: int = 0
-    closed: bool = False
 
     def add(self, kind: str, body: Any) -> None:
         """Fold one entry."""
@@ -54,7 +53,6 @@ class Progress:
                 self.not_enforced |= {name: why for name, why in promises.items() if why is not None}
             case _:
                 pass
-        self.closed = kind == "session.closed"
 
     def outcomes(self) -> list[CellOutcome]:
         """Every try, cell by cell."""

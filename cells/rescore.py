@@ -40,15 +40,18 @@ class Rescored:
 
 
 async def rescore(
-    folder: Path, *, clock: Clock, keep: bool, seen: Callable[[Rescored], None]
+    folder: Path, *, clock: Clock, keep: bool, seen: Callable[[Rescored], None], told: Callable[[str], None]
 ) -> tuple[list[Rescored], list[str]]:
     """
     Judge every recorded exhibit again in sealed workspaces, with the run's own tasks and suites.
 
     Returns the rows, and a sentence for each thing that judges and is not as it was frozen (code, referee, image,
-    walls): the verdicts are then those of another instrument. With `keep` both become an entry of the record.
+    walls): the verdicts are then those of another instrument. `told` gets these sentences before anything is judged,
+    `seen` each row as it comes. With `keep` both become an entry of the record.
     """
     frozen, changed = await reopen_for_judging(folder, clock=clock)
+    for sentence in changed:
+        told(sentence)
     house = House.of(frozen, clock=clock)
     await frozen.parts.backend.reap()
     progress, _head = read_run(folder)

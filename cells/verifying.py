@@ -47,6 +47,8 @@ class RunReading:
     def _session(self) -> str:
         if self.chain.closed:
             return "closed"
+        if not self.chain.sessions and not self.chain.torn:
+            return "none was started yet"
         torn = ", its last line is torn" if self.chain.torn else ""
         return f"not closed{torn}: it is running, or its process died"
 

@@ -116,7 +116,7 @@ def load_registration(folder: Path) -> Registration:
 def drift(frozen: Registration, now: Registration) -> list[str]:
     """Every pin, setting and cell of `frozen` that is not what it was, a sentence each."""
     changed = [
-        f"{name}: frozen as {_short(frozen.pins.get(name))}, is now {_short(now.pins.get(name))}"
+        f"{name}: {_moved(frozen.pins.get(name), now.pins.get(name))}"
         for name in sorted({*frozen.pins, *now.pins})
         if frozen.pins.get(name) != now.pins.get(name)
     ]
@@ -144,7 +144,17 @@ def refuse_drift(frozen: Registration, now: Registration) -> None:
     )
 
 
+def _moved(was: Any, is_now: Any) -> str:
+    """What a pin was and is: of two tables, the parts that differ."""
+    if isinstance(was, Mapping) and isinstance(is_now, Mapping):
+        parts = sorted(key for key in {*was, *is_now} if was.get(key) != is_now.get(key))
+        was, is_now = ({key: pin.get(key) for key in parts} for pin in (was, is_now))
+    return f"frozen as {_short(was)}, is now {_short(is_now)}"
+
+
 def _short(pin: Any) -> str:
+    if isinstance(pin, Mapping):
+        return ", ".join(f"{key} {_short(pin[key])}" for key in pin)
     if pin is None:
         return "absent"
     text = pin if isinstance(pin, str) else canonical_bytes(pin).decode()

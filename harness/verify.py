@@ -13,6 +13,9 @@ from harness.record import Entry, Head, decode_line
 
 __all__ = ["ChainReading", "Problem", "verify_chain", "verify_files"]
 
+_BESIDE = frozenset({"record.repaired", "run.rescored", "suite.characterised"})
+"""Entries that are written outside of any session too: they say nothing of whether one is open."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
@@ -24,10 +27,14 @@ class Problem:
 
 @dataclass(kw_only=True, slots=True)
 class ChainReading:
-    """What a chain's bytes say. `complete` is True only when a head from outside the record vouches for its end."""
+    """
+    What a chain's bytes say. `complete` is True only when a head from outside the record vouches for its end; `closed`
+    is whether the last of its `sessions` was.
+    """
 
     entries: int = 0
     head: Head | None = None
+    sessions: int = 0
     closed: bool = False
     torn: bool = False
     complete: bool | None = None
@@ -57,7 +64,9 @@ def verify_chain(path: Path, *, genesis: str, witness: Head | None = None) -> tu
                 break
             prev = entry.sha256
             reading.entries, reading.head = number, Head(entry.seq, entry.sha256)
-            reading.closed = entry.kind == "session.closed"
+            reading.sessions += entry.kind == "session.started"
+            if entry.kind not in _BESIDE:
+                reading.closed = entry.kind == "session.closed"
             if witness is not None and entry.seq == witness.seq:
                 at_witness = entry.sha256
             if entry.kind == "cell.ended":

@@ -249,7 +249,7 @@ def written_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, s
             await run(frozen.folder, watcher=Quiet())
             with (frozen.folder / "record.jsonl").open("ab") as file:
                 file.write(b'{"at":')
-            await rescore(frozen.folder, clock=SystemClock(), keep=True, seen=lambda _row: None)
+            await rescore(frozen.folder, clock=SystemClock(), keep=True, seen=lambda _row: None, told=print)
             cases = await run_cases(frozen.folder, is_run=True, clock=SystemClock(), say=lambda _text: None)
             checked = await check_tasks(
                 cases, How(), clock=SystemClock(), say=lambda _text: None, seen=lambda _one: None

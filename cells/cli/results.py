@@ -192,12 +192,13 @@ def rescore(
         mark = "identical" if row.identical else f"DIFFERS: {row.why}"
         typer.echo(f"{row.cell} (try {row.attempt}): {row.recorded} {mark}", err=as_json)
 
-    found = summary(*run_async(lambda: work(folder, clock=SystemClock(), keep=keep, seen=show)))
+    def tell(change: str) -> None:
+        typer.echo(f"judged by another instrument than the run's: {change}", err=as_json)
+
+    found = summary(*run_async(lambda: work(folder, clock=SystemClock(), keep=keep, seen=show, told=tell)))
     if as_json:
         print_json(found)
     else:
-        for text in found["instrument_changes"]:
-            typer.echo(f"judged by another instrument than the run's: {text}")
         typer.echo(f"{found['identical']} of {found['judged']} verdicts identical")
     if found["differing"]:
         end(ExitCode.VERIFICATION_FAILED)

@@ -128,9 +128,13 @@ async def test_rescoring_names_every_test_that_reads_otherwise(tmp_path, monkeyp
     with fakes(monkeypatch, fake_backend(tmp_path), referees_null=referee(with_tests)):
         frozen = await frozen_run(tmp_path)
         await run(frozen.folder, watcher=Quiet())
-        same, _changes = await rescore(frozen.folder, clock=SystemClock(), keep=False, seen=lambda _row: None)
+        same, _changes = await rescore(
+            frozen.folder, clock=SystemClock(), keep=False, seen=lambda _row: None, told=print
+        )
         readings[0] = "FAIL"
-        other, _changes = await rescore(frozen.folder, clock=SystemClock(), keep=False, seen=lambda _row: None)
+        other, _changes = await rescore(
+            frozen.folder, clock=SystemClock(), keep=False, seen=lambda _row: None, told=print
+        )
     assert all(row.identical for row in same)
     assert not any(row.identical for row in other)
     assert other[0].why.startswith("test t[0] 'PASS' -> 'FAIL'; ")
@@ -162,3 +166,25 @@ async def test_a_judging_image_is_pinned_and_its_drift_refused(tmp_path, monkeyp
             await reopen(frozen.folder, clock=SystemClock())
         _frozen, changes = await reopen_for_judging(frozen.folder, clock=SystemClock())
         assert any("judging image provers" in change for change in changes)
+
+
+async def test_rescoring_says_first_that_the_instrument_is_another(tmp_path, monkeypatch):
+    """What differs is named, by the part of the pin that does, before the first exhibit is judged."""
+    said: list[str] = []
+    backend = fake_backend(tmp_path)
+    with fakes(monkeypatch, backend):
+        frozen = await frozen_run(tmp_path)
+        await run(frozen.folder, watcher=Quiet())
+
+        async def other(_image: str) -> str:
+            await anyio.lowlevel.checkpoint()
+            return "0" * 64
+
+        monkeypatch.setattr(backend, "image_digest", other)
+        rows, changes = await rescore(
+            frozen.folder, clock=SystemClock(), keep=False, seen=lambda row: said.append(row.cell), told=said.append
+        )
+    digest = frozen.registration.pins["image"]["digest"]
+    assert changes == [f"image: frozen as digest {digest}, is now digest {'0' * 64}"]
+    assert said[:1] == changes
+    assert sorted(said[1:]) == sorted(row.cell for row in rows)

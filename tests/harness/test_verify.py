@@ -38,6 +38,24 @@ def test_the_whole_chain_verifies_and_is_complete(chain: tuple[Path, Head]) -> N
     assert (reading.problems, reading.complete, reading.closed, reading.entries) == ([], True, True, 6)
 
 
+def test_what_is_written_beside_a_session_reopens_none(tmp_path: Path) -> None:
+    """A rescoring that is kept, a suite that was checked: before the first session, and after the last was closed."""
+    with Record(tmp_path, registration_digest=GENESIS) as record:
+        record.append("suite.characterised", {})
+        before, _ = verify_chain(record.path, genesis=GENESIS)
+        record.append("session.started", {})
+        record.append("run.rescored", {})
+        under_way, _ = verify_chain(record.path, genesis=GENESIS)
+        record.append("session.closed", {"how": "finished"})
+        record.append("run.rescored", {})
+        after, _ = verify_chain(record.path, genesis=GENESIS)
+    assert [(reading.sessions, reading.closed) for reading in (before, under_way, after)] == [
+        (0, False),
+        (1, False),
+        (1, True),
+    ]
+
+
 def test_without_a_head_the_prefix_is_intact_and_no_more_is_said(chain: tuple[Path, Head]) -> None:
     """A chain can't vouch for its own end."""
     reading, _ = verify_chain(chain[0], genesis=GENESIS)
