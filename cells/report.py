@@ -14,6 +14,7 @@ from typing import Any
 
 from cells.comparison_tables import contrast_sheets, ratio_sheets
 from cells.figures import UNDEFINED, printable
+from cells.gate_trips import GateTrips
 from cells.readings import Scoreboard
 from cells.score_tables import (
     Sheet,
@@ -43,13 +44,14 @@ def markdown_report(
     probes: Sequence[Mapping[str, Any]],
     controls: Sequence[Mapping[str, Any]],
     plan: Mapping[str, Any],
+    gates: GateTrips,
 ) -> str:
     """
     Write the report.
 
     `registration` is the content of `registration.json`. `probes` are the rows of the last fence probing, as the record
     keeps them. `controls` are the referee's: each row has `task`, `name`, `reading`, `standing`, `held`. `plan` holds
-    facts about the run that stand in no other table, by name.
+    facts about the run that stand in no other table, by name; `gates` what was refused, and how it would have read.
     """
     sections = [
         _head(registration, board),
@@ -61,6 +63,7 @@ def markdown_report(
         _section("Contrasts", _tests(board)),
         _section("Cost", map(_sheet, [arm_cost_sheet(board), condition_cost_sheet(board)])),
         _section("Halts and voids", map(_sheet, [halt_sheet(board), *filter(None, [tries_sheet(board)])])),
+        _section("Gates", [_gates(gates)]),
         _section("Check it again", [_how(board)]),
     ]
     return "\n".join(sections)
@@ -150,6 +153,20 @@ def _refused(rows: Sequence[Mapping[str, Any]]) -> str:
     return "" if not rows else "### Cells refused at freeze\n\n" + _rows_table(rows)
 
 
+def _gates(gates: GateTrips) -> str:
+    """What gates refused, by arm; the readings without the gate are a diagnostic, and in no rate."""
+    if not gates.counts:
+        return "No gate refused anything."
+    rows = []
+    for count in gates.counts:
+        here = (refusal for refusal in gates.refusals if (refusal.gate, refusal.arm) == (count.gate, count.arm))
+        read = Counter(refusal.would_be for refusal in here)
+        would_be = ", ".join(f"{reading} {number}" for reading, number in sorted(read.items())) or "none"
+        rows.append([count.gate, count.arm, str(count.trips), str(count.of), would_be])
+    table = _table(["gate", "arm", "refused", "of", "readings without the gate"], rows, left=2)
+    return "\n".join([table, "", *(f"- {_escape(sentence)}" for sentence in gates.unequal)]).rstrip()
+
+
 def _tests(board: Scoreboard) -> list[str]:
     sheets = [*contrast_sheets(board), *ratio_sheets(board)]
     return [_sheet(sheet) for sheet in sheets] or ["No test was registered."]
@@ -164,6 +181,7 @@ def _how(board: Scoreboard) -> str:
             "```sh",
             f"proctor verify RUN{head}  # the record, its blobs and transcripts are whole, up to this head",
             "proctor rescore RUN  # the referee judges the recorded exhibits again; no model is called",
+            "proctor audit RUN  # what each gate refused, and what would have been accepted without it",
             "proctor score RUN --json  # every reading, made again from the record",
             "```",
         ]

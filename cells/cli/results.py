@@ -56,8 +56,10 @@ def show_board(board: Scoreboard) -> None:
 
 def write_report(folder: Path) -> Path:
     """Write `report.md` into the run folder and return its path."""
+    from cells.gate_trips import read_trips
     from cells.plan import read_run
     from cells.report import markdown_report
+    from harness.blobs import BlobStore
     from harness.registration import load_registration
 
     registration = load_registration(folder)
@@ -71,6 +73,7 @@ def write_report(folder: Path) -> Path:
         probes=progress.fences["rows"] if progress.fences is not None else [],
         controls=controls,
         plan=_plan_facts(registration, progress),
+        gates=read_trips(registration, progress.outcomes(), {}, BlobStore(folder / "blobs")),
     )
     target = folder / "report.md"
     target.write_text(text, "utf-8")

@@ -3,10 +3,13 @@
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
+from cells.gate_trips import GateTrips, read_trips
 from cells.readings import score, scoreboard_to_json
 from cells.report import markdown_report
 from harness.analysis import Analysis
+from harness.blobs import BlobStore
 from tests.cells.scoring_cases import key, outcome, verdict_of
 from tests.cells.test_score_view import made_board
 
@@ -37,12 +40,13 @@ CONTROLS = [
     {"task": "made/2", "name": "reference", "reading": "PASS", "standing": "accepted", "held": True},
     {"task": "made/1", "name": "empty", "reading": "PASS", "standing": "accepted", "held": False},
 ]
+NO_TRIPS = GateTrips(counts=(), refusals=(), unequal=())
 PLAN = {"tries_of_a_void": 2, "concurrency": 1, "backend": "docker"}
 
 
 def report(board=None, **more):
     """The report of the made-up set."""
-    given = {"probes": PROBES, "controls": CONTROLS, "plan": PLAN} | more
+    given = {"probes": PROBES, "controls": CONTROLS, "plan": PLAN, "gates": NO_TRIPS} | more
     return markdown_report(REGISTRATION, board or made_board(), **given)
 
 
@@ -62,6 +66,7 @@ def test_every_section_is_there_in_order():
             "Contrasts",
             "Cost",
             "Halts and voids",
+            "Gates",
             "Check it again",
         ),
     ]
@@ -131,7 +136,7 @@ def test_text_from_a_record_stays_text():
     evil = "x | y\n\n## Forged\n<script>alert(1)</script> [a](b) `c` *d* \x1b[2J"
     probes = [PROBES[0] | {"evidence_up": evil}]
     text = markdown_report(
-        REGISTRATION | {"question": evil}, made_board(), probes=probes, controls=[], plan={"why": evil}
+        REGISTRATION | {"question": evil}, made_board(), probes=probes, controls=[], plan={"why": evil}, gates=NO_TRIPS
     )
     assert not re.search(r"^## Forged", text, re.MULTILINE)
     assert "<script>" not in text
@@ -150,3 +155,19 @@ def test_the_would_be_readings_are_a_diagnostic():
     section = report(board).partition("## Halts and voids")[2]
     assert "| A | 1 | 0 | 1 |" in section
     assert "No test was registered." in report(board)
+
+
+def test_what_a_screen_refused_is_told_with_its_would_be_readings(tmp_path):
+    """By gate and arm, at zero too; and a sentence where the arms are not refused alike."""
+    screened = replace(verdict_of("FAIL"), reading="SCREENED", would_be="PASS")
+    tries = [
+        replace(outcome(key(1, "A"), "FAIL"), verdict=screened),
+        replace(outcome(key(2, "A"), "FAIL"), verdict=replace(screened, would_be="TIMEOUT")),
+        outcome(key(1, "B"), "PASS"),
+    ]
+    registration = SimpleNamespace(cells=[one.cell for one in tries], refused=())
+    section = report(gates=read_trips(registration, tries, {}, BlobStore(tmp_path))).partition("## Gates")[2]
+    assert "| SCREENED | A | 2 | 2 | PASS 1, TIMEOUT 1 |" in section
+    assert "| SCREENED | B | 0 | 1 | none |" in section
+    assert "- SCREENED does not refuse all arms alike: A 2 of 2, B 0 of 1" in section
+    assert "No gate refused anything." in report()
