@@ -117,6 +117,8 @@ class _Json:
             kind, what = event["type"], event["event"]
         except (ValueError, TypeError, KeyError, RecursionError):
             raise Unreadable("expected an event of libtest's, as JSON") from None
+        if type(kind) is not str or type(what) is not str:
+            raise Unreadable("an event whose words are none")
         if kind == "suite" and what == "started" and not self.open:
             self.open, self._block, self._wanted = True, [], event.get("test_count")
         elif kind == "suite" and what in {"ok", "failed"} and self.open:
@@ -126,7 +128,7 @@ class _Json:
         else:
             raise Unreadable("an event out of place")
 
-    def _tested(self, event: dict[str, Any], what: Any) -> None:
+    def _tested(self, event: dict[str, Any], what: str) -> None:
         if what == "started":
             return
         if what not in {"ok", "failed", "ignored", "timeout"}:

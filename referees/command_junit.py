@@ -53,10 +53,12 @@ def read_junit(data: bytes) -> list[Told]:
     """
     The test cases of a report, named `classname.name`, or `name` alone where both are the same or there is no class.
 
-    Raises `Unreadable` for XML that is not well formed or not this format's, and for counts that do not agree.
+    Raises `Unreadable` for XML that is not UTF-8, not well formed or not this format's, and for counts that do not
+    agree.
     """
     reader = _Reader()
-    parser = xml.parsers.expat.ParserCreate()
+    # Whatever encoding the document says: one that Python knows and expat does not could be any error.
+    parser = xml.parsers.expat.ParserCreate("UTF-8")
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.stop

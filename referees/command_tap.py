@@ -14,7 +14,7 @@ DEPTH = 8
 STEP = 4
 """Spaces that a subtest is set in by."""
 
-_PLAN = re.compile(r"1\.\.(\d{1,6})(?:\s+#.*)?")
+_PLAN = re.compile(r"1\.\.(\d{1,6})(?:\s+#(.*))?")
 _TEST = re.compile(r"(not )?ok\b(?:\s+(\d{1,6}))?(?:\s+-)?(?:\s+(.*))?")
 _HIDDEN = re.compile(r"\bnot ok\b|\bok \d")
 _DIRECTIVE = re.compile(r"(?:^|\s)#\s*(skip|todo)\w*(?:\s.*)?$", re.IGNORECASE)
@@ -36,8 +36,8 @@ def read_tap(data: bytes) -> list[Told]:
     The tests of a TAP report, subtests named `outer > inner`.
 
     Raises `Unreadable` for a line that is no TAP, a plan that is missing, doubled or not kept, numbers out of order,
-    and `Bail out!`; and for a comment or a block with a test's line in it, which a program whose output got in here may
-    have hidden there.
+    and `Bail out!`; and for a comment, a plan's too, or a block with a test's line in it, which a program whose output
+    got in here may have hidden there.
     """
     reader = _Reader()
     for number, line in enumerate(_lines(data), 1):
@@ -91,12 +91,13 @@ class _Reader:
         if depth > self._depth:
             self.levels.append(_Level())
         if plan:
-            self._planned(depth, int(plan[1]))
+            self._planned(depth, int(plan[1]), plan[2] or "")
         elif test:
             self._tested(depth, test)
 
-    def _planned(self, depth: int, count: int) -> None:
+    def _planned(self, depth: int, count: int, comment: str) -> None:
         level = self.levels[-1]
+        _nothing_hidden(comment)
         if depth < self._depth or level.plan is not None:
             raise Unreadable("a plan inside a subtest that has not ended" if depth < self._depth else "a second plan")
         level.plan, level.ended = count, level.count > 0

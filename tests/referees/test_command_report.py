@@ -135,6 +135,8 @@ def test_tap() -> None:
         (b"  got: 1", b"  got: ok 2 - b", "inside a comment or a block"),
         (b"  ...\n", b"", "does not end before it"),
         (b"  ...\nok 3 - c\n", b"  got: 2\n", "stops inside a block"),
+        (b"1..3\n", b"1..3 # not ok 1 - a\n", "inside a comment"),
+        (b"ok 2 - b\n", b"    1..0 # not ok 2 - b\nok 2 - b\n", "inside a comment"),
         (b"ok 3", b"    ok 3", "expected number 1"),
         (b"ok 3", b"  ok 3", "expected a plan, a test"),
         (b"ok 3 - c\n", b"ok 3 - c\n    ok 1 - d\n", "stops inside a block or a subtest"),
@@ -160,6 +162,7 @@ CLAIMS = st.sampled_from(
         b"    ",
         b"1..3",
         b"1..2",
+        b"    1..0 # ",
         b"  x: ",
         b"",
         b"not ",
@@ -172,6 +175,7 @@ CLAIMS = st.sampled_from(
 @example([(3, [b"ok 2 - b", b"# "], False)])
 @example([(3, [b"ok 2 - b", b"  ---", b"  x: "], False), (4, [b"  ..."], True)])
 @example([(3, [b"ok 2 - b"], True)])
+@example([(3, [b"    1..0 # "], False), (4, [b"ok 2 - b"], True)])
 def test_nothing_that_is_put_into_a_failing_report_makes_it_pass(added: list[tuple[int, list[bytes], bool]]) -> None:
     """Whatever a program says between the lines, with or without an end of its last line, no failure is lost."""
     lines = list(FAILING)
@@ -299,6 +303,22 @@ def test_a_runner_that_fails_must_say_so_in_its_status() -> None:
     assert read_report(card("go", list(GO)), data, 1).passed == 3
     with pytest.raises(Unreadable, match="exit status is 0"):
         read_report(card("go", list(GO)), data, 0)
+
+
+@pytest.mark.parametrize(
+    ("runner", "data"),
+    [
+        ("cargo", b'{"type":"suite","event":["started"]}'),
+        ("cargo", b'{"type":"suite","event":"started","test_count":1}\n{"type":"test","event":{},"name":"a"}'),
+        ("junit", b'<?xml version="1.0" encoding="gbk"?><testsuite name="\xc4\xe3"/>'),
+        ("junit", b'<?xml version="1.0" encoding="hex"?><testsuite><x/></testsuite>'),
+        ("junit", b'<?xml version="1.0" encoding="iso-8859-1"?><testsuite name="\xe9"/>'),
+    ],
+)
+def test_events_and_encodings_of_no_known_kind_are_unreadable(runner: str, data: bytes) -> None:
+    """A word that is a list or a table is no word; XML is read as UTF-8, whatever it calls itself."""
+    with pytest.raises(Unreadable):
+        READERS[runner](data)
 
 
 @pytest.mark.parametrize("runner", sorted(READERS))
