@@ -24,6 +24,7 @@ from harness.canonical import digest_bytes
 from harness.clock import Clock
 from harness.errors import Blamed, TaskError, UsageError
 from harness.tasks.evalplus import EvalPlusFile, open_evalplus
+from harness.tasks.evalplus_file import BENCHMARKS
 from harness.tasks.samples import Sample, read_samples, samples_digest, source_of
 from harness.values import Verdict
 
@@ -131,12 +132,24 @@ def results_beside(samples: Path) -> Path:
     return whole.with_name(f"{stem}_proctor.jsonl")
 
 
+def _named_rightly(benchmark: str, tasks: EvalPlusFile) -> None:
+    """Refuse figures of one of EvalPlus's benchmarks under the name of the other."""
+    for task_id in tasks.ids if benchmark in BENCHMARKS else ():
+        family = task_id.partition("/")[0].lower()
+        if family in BENCHMARKS and family != benchmark:
+            raise TaskError(
+                f"{tasks.path} holds {task_id!r}, a task of {family}, not of {benchmark}: "
+                f"expected --benchmark {family}, or a name of your own"
+            )
+
+
 def _work(asked: Judging) -> _Work:
     """Everything that is asked for, read and found right."""
     try:
         tasks = open_evalplus(asked.data or asked.benchmark, benchmark=asked.benchmark)
     except TaskError as error:
         raise error if asked.data else TaskError(f"{error}; or name a file with --data") from error
+    _named_rightly(asked.benchmark, tasks)
     samples = read_samples(asked.samples, tasks.ids)
     if asked.all_tasks and (missing := sorted(set(tasks.ids) - {sample.task_id for sample in samples})):
         raise UsageError(

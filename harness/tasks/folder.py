@@ -47,7 +47,9 @@ def load_folder(path: Path) -> Task:
     wanted = ["instruction.md", "tests", "solution", *(f"extras/{name}.md" for name in table.extras)]
     missing = [name for name in wanted if not (path / name).exists()]
     if missing:
-        raise TaskError(f"{path}: missing {', '.join(missing)}")
+        derive = isinstance(table, ProctorTable) and "extras/statement.md" in missing
+        hint = f". Write the statement with `python -m harness.tasks.folder {path} > statement.md`" if derive else ""
+        raise TaskError(f"{path}: missing {', '.join(missing)}{hint}")
     environment = _part(path / "environment", IMAGE_FILES)
     tests, fixed = _part(path / "tests", {"test.sh"}), _part(path / "solution", {"solve.sh"})
     _keep_sealed(path, environment, tests, fixed, table.leaks.shared)

@@ -311,6 +311,16 @@ def test_all_tasks_may_be_asked_for(bench: Bench) -> None:
     assert bench.run().complete
 
 
+def test_figures_of_one_benchmark_never_stand_under_the_name_of_the_other(bench: Bench) -> None:
+    """Tasks of HumanEval are not judged as MBPP's; under a name that is neither's they are."""
+    bench.data.write_text(bench.data.read_text().replace("Fake/", "HumanEval/"))
+    bench.samples.write_text(json.dumps({"task_id": "HumanEval/0", "solution": "PASS a"}) + "\n")
+    with pytest.raises(TaskError, match=r"holds 'HumanEval/0', a task of humaneval, not of mbpp"):
+        bench.run(benchmark="mbpp")
+    assert bench.run(benchmark="humaneval").complete
+    assert bench.run(benchmark="ours").complete
+
+
 def test_a_bad_file_of_samples_leaves_no_trace(bench: Bench) -> None:
     """Nothing is opened and nothing written."""
     bench.give("PASS a")

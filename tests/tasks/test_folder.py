@@ -145,6 +145,14 @@ def test_a_link_is_refused(folder: Path) -> None:
         load_folder(folder)
 
 
+def test_a_statement_that_is_not_there_is_told_with_what_makes_it(folder: Path) -> None:
+    """It is derived, so nobody writes it."""
+    edit(folder, "task.toml", lambda text: text.replace('["hint"]', '["statement"]'))
+    (folder / "extras" / "statement.md").unlink(missing_ok=True)
+    with pytest.raises(TaskError, match=r"missing extras/statement.md. Write the statement with `python -m harness"):
+        load_folder(folder)
+
+
 def test_statement_must_reproduce(folder: Path) -> None:
     """The statement is what its tool derives from the reference, word for word; anything else is refused."""
     edit(folder, "task.toml", lambda text: text.replace('["hint"]', '["statement"]'))
