@@ -24,7 +24,7 @@ Experiment = Annotated[
 Backend = Annotated[str, typer.Option("--backend", help="docker, bubblewrap, a plugin's, or auto.")]
 Image = Annotated[str, typer.Option("--image", help="The image of the rooms, where no task names one.")]
 Options = Annotated[
-    list[str] | None, typer.Option("--options", help="An option of the referee, as KEY=VALUE; may be repeated.")
+    list[str] | None, typer.Option("--option", help="An option of the referee, as KEY=VALUE; may be repeated.")
 ]
 Rules = Annotated[list[str] | None, typer.Option("--rule", help="Show this rule alone; may be repeated.")]
 Bound = Annotated[float, typer.Option("--bound", help="Seconds that one judgement may take.")]
@@ -100,7 +100,7 @@ def check(
         backend=backend,
         image=image,
         options=_read(options or []),
-        bound_s=bound,
+        bound_s=_bound(bound),
         hostile=hostile,
         rules=tuple(rules or ()),
     )
@@ -122,6 +122,14 @@ def _place(task: Path | None, experiment: Path | None) -> Path:
     if place is None or (task and experiment):
         raise UsageError("expected --task FOLDER or --experiment FILE, and not both: a referee is checked on a task")
     return (place / "experiment.toml" if experiment and place.is_dir() else place).resolve()
+
+
+def _bound(seconds: float) -> float:
+    from harness.errors import UsageError
+
+    if not 0 < seconds < float("inf"):
+        raise UsageError(f"--bound is {seconds}: expected seconds, more than 0, that one judgement may take")
+    return seconds
 
 
 def _note(text: str) -> None:
@@ -146,7 +154,7 @@ def _read(options: list[str]) -> dict[str, Any]:
     for option in options:
         key, equals, text = option.partition("=")
         if not equals or not key:
-            raise UsageError(f"--options {option!r}: expected KEY=VALUE")
+            raise UsageError(f"--option {option!r}: expected KEY=VALUE")
         try:
             found[key] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:

@@ -112,7 +112,14 @@ def _run_at(place: Path, runs: Path) -> Path | None:
     """The run folder that `place` names; None for an experiment file, or a folder with one or with tasks."""
     if (place / "registration.json").is_file():
         return place.resolve()
-    return None if place.exists() else run_folder(place, runs)
+    from harness.errors import UsageError
+
+    if place.exists():
+        return None
+    try:
+        return run_folder(place, runs)
+    except UsageError as error:
+        raise UsageError(f"{error}; or an experiment file, a task folder, or a folder of task folders") from None
 
 
 def _experiment_at(place: Path) -> Path | None:

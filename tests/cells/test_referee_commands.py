@@ -65,7 +65,7 @@ def test_the_scaffolds_own_is_taken(monkeypatch) -> None:
     """Every rule held: exit code 0; its options come by the command line, as TOML."""
     backend = FakeBackend(name="docker", programs={"python3": read_as_program})
     monkeypatch.setitem(dict(plugins.table("referees")), "printed-answers", plugins.table("referees")["null"])
-    words = ("printed-answers", "--task", str(TASK_FOLDER), "--backend", "docker", "--options", "wall_s=1.5", "--json")
+    words = ("printed-answers", "--task", str(TASK_FOLDER), "--backend", "docker", "--option", "wall_s=1.5", "--json")
     with fakes(monkeypatch, backend, **{"referees_printed-answers": PrintedAnswersReferee}):
         ended = run("check", *words)
     assert ended.exit_code == 0, ended.output
@@ -79,7 +79,15 @@ def test_what_it_is_checked_on_must_be_one_place(tmp_path) -> None:
     for words in ((), ("--task", "a", "--experiment", "b")):
         ended = run("check", "null", *words)
         assert isinstance(ended.exception, UsageError)
-    assert "KEY=VALUE" in str(run("check", "null", "--task", "a", "--options", "x").exception)
+    assert "KEY=VALUE" in str(run("check", "null", "--task", "a", "--option", "x").exception)
+
+
+@pytest.mark.parametrize("bound", ["-1", "0", "nan", "inf"])
+def test_a_bound_that_bounds_nothing_is_refused(bound: str) -> None:
+    """Before any candidate is judged: every rule would be late, or none ever."""
+    ended = run("check", "null", "--task", str(TASK_FOLDER), "--bound", bound)
+    assert isinstance(ended.exception, UsageError)
+    assert "--bound" in str(ended.exception)
 
 
 def test_an_experiment_gives_tasks_options_and_arms(monkeypatch, tmp_path) -> None:

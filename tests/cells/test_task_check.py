@@ -153,7 +153,9 @@ def test_what_does_not_go_together_is_refused(house: Any, tmp_path: Path) -> Non
     (tmp_path / "none").mkdir()
     ended = check(str(tmp_path / "none"))
     assert isinstance(ended.exception, TaskError)
-    assert isinstance(check(str(tmp_path / "gone")).exception, UsageError)
+    gone = check(str(tmp_path / "gone")).exception
+    assert isinstance(gone, UsageError)
+    assert "or an experiment file, a task folder" in str(gone)
 
 
 def test_an_experiment_and_its_run_are_checked_as_cells_are_judged(house: Any, tmp_path: Path) -> None:

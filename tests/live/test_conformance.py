@@ -61,7 +61,7 @@ def test_a_third_partys_package_is_taken_and_a_bad_one_refused(tmp_path: Path) -
     (mine,) = (row for row in listed if row["name"] == "answers-of-mine")
     assert (mine["distribution"], mine["version"]) == ("proctor-referee-answers-of-mine", "0.1.0")
     words = ["referee", "check", "answers-of-mine", "--task", str(package / "task"), "--backend", "bubblewrap"]
-    taken = proctor(site, *words, "--options", "wall_s=1.0", "--json")
+    taken = proctor(site, *words, "--option", "wall_s=1.0", "--json")
     assert taken.returncode == 0, taken.stdout + taken.stderr
     assert [row["rule"] for row in json.loads(taken.stdout)[0]["rows"]] == list(RULES)
 
