@@ -36,6 +36,7 @@ class Judge(Protocol):
 
     def suite(self, sealed: SealedHalf) -> Any: ...  # noqa: D102 - as a referee's
     def line(self, rooms: RoomOpener) -> AbstractAsyncContextManager[Line]: ...  # noqa: D102 - as a referee's
+    def weight(self, sealed: SealedHalf) -> float: ...  # noqa: D102 - seconds that a task's reference took, 0 if unknown
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -227,7 +227,7 @@ class _Docket:
 
     async def judge(self, file: ResultFile, *, workers: int, stop: anyio.Event) -> Shift | None:
         """Judge the jobs that have no result; None when `stop` came first."""
-        left = [job for job, places in self._work.jobs.items() if self.results[places[0]] is None]
+        left = self._by_weight([job for job, places in self._work.jobs.items() if self.results[places[0]] is None])
         self._view.begin(total=len(self.results), done=[item for item in self.results if item is not None])
         if not left:
             return Shift(void=(), stopped=None)
@@ -246,6 +246,14 @@ class _Docket:
             )
             tasks.cancel_scope.cancel()
         return shift
+
+    def _by_weight(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Those of the longest tasks first, so that at the end no worker is alone with one; else as they were."""
+        names = dict.fromkeys(job.task_id for job in jobs)
+        if len(names) < 2:
+            return jobs
+        weights = {name: self._judge.weight(self._task(name).sealed) for name in names}
+        return sorted(jobs, key=lambda job: weights[job.task_id], reverse=True)
 
     async def _look(self, looked: anyio.Event) -> None:
         """Look at the walls of a room while the first programs are judged: no verdict counts before."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -19,7 +20,11 @@ from harness.values import Verdict
 
 __all__ = ["VerdictCache"]
 
-_VERDICT = TypeAdapter(Verdict)
+
+@cache
+def _verdicts() -> TypeAdapter[Verdict]:
+    """Reads and writes verdicts. It takes a while to make, and most lines keep none."""
+    return TypeAdapter(Verdict)
 
 
 class VerdictCache:
@@ -37,7 +42,7 @@ class VerdictCache:
             digest, _, data = self._path(suite, image, source).read_bytes().partition(b"\n")
             if digest_bytes(data).encode() != digest:
                 return None
-            verdict = _VERDICT.validate_json(data)
+            verdict = _verdicts().validate_json(data)
         except (OSError, ValidationError):
             return None
         return verdict if (verdict.evidence.suite, verdict.evidence.code) == (suite, source) else None
@@ -47,7 +52,7 @@ class VerdictCache:
         if verdict.standing == "unscorable":
             return
         path = self._path(verdict.evidence.suite, image, verdict.evidence.code)
-        data = _VERDICT.dump_json(verdict)
+        data = _verdicts().dump_json(verdict)
         draft = path.with_name(f"{path.name}.{fresh_token(4)}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -39,6 +39,7 @@ class ScriptedJudge:
         self.source = "the referee's own"
         self.before: Callable[[str], None] = lambda _source: None
         self.options: Any = None
+        self.weight: Callable[[Any], float] = lambda _sealed: 0.0
 
     def __call__(self, options: Mapping[str, Any]) -> ScriptedJudge:
         """Made with options, as a referee is."""

@@ -12,6 +12,7 @@ import pytest
 from cells.judging_results import ResultFile
 from cells.judging_samples import results_beside
 from harness.errors import GateRefused, TaskError, UsageError, WorkspaceError, unwrapped
+from harness.tasks.evalplus import load_evalplus
 from tests.cells.judges import Bench, made_bench
 
 
@@ -223,6 +224,19 @@ def test_workers_share_the_work(bench: Bench) -> None:
     bench.judge.lines = 0
     bench.run(workers=50, again=True)
     assert bench.judge.lines == 9
+
+
+def test_the_longest_tasks_are_begun_first(bench: Bench) -> None:
+    """By what their references took, so that no worker is left alone with the longest; those of a task stay together."""
+    sources = [f"{word} {number}" for number, word in enumerate(["PASS", "FAIL", "PASS", "PASS", "PASS", "FAIL"])]
+    bench.give(*sources)
+    bench.run(workers=1)
+    assert bench.judge.judged == [sources[at] for at in (0, 3, 1, 4, 2, 5)]
+    bench.judge.judged.clear()
+    took = dict(zip([task.sealed.solution.digest for task in load_evalplus(bench.data)], (1.0, 3.0, 2.0), strict=True))
+    bench.judge.weight = lambda sealed: took[sealed.solution.digest]
+    bench.run(workers=1, again=True)
+    assert bench.judge.judged == [sources[at] for at in (1, 4, 2, 5, 0, 3)]
 
 
 def test_what_could_not_be_judged_is_tried_once_alone(bench: Bench) -> None:
