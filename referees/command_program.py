@@ -49,10 +49,15 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class _Process:
-    """What /proc says of a process: its time in seconds, and its memory in bytes."""
+    """
+    What /proc says of a process: its time in seconds, with that of children that it waited for and alone, and its
+    memory in bytes.
+    """
 
     pid: int
+    begun: str
     cpu_s: float
+    alone_s: float
     memory_bytes: int
 
 
@@ -64,7 +69,13 @@ def confined() -> bool:
 def _below() -> list[_Process]:
     """Every process that descends from this one."""
     return [
-        _Process(pid=pid, cpu_s=sum(map(int, fields[11:15])) / _CLOCK, memory_bytes=int(fields[21]) * _PAGE)
+        _Process(
+            pid=pid,
+            begun=fields[19],
+            cpu_s=sum(map(int, fields[11:15])) / _CLOCK,
+            alone_s=sum(map(int, fields[11:13])) / _CLOCK,
+            memory_bytes=int(fields[21]) * _PAGE,
+        )
         for pid, fields in descendants(os.getpid())
     ]
 
@@ -109,6 +120,8 @@ class _Run:
         self.process = process
         self.bounds = bounds
         self.before_s = _spent()
+        self.seen: dict[tuple[int, str], float] = {}
+        self.gone_s = 0.0
         self.blocked_s = 0.0
         self.looked = time.monotonic()
         self.left = memoryview(stdin)
@@ -191,7 +204,7 @@ class _Run:
             # A long gap between two looks is our own delay: only a little of it is counted.
             self.blocked_s += min(now - self.looked, 4 * TICK)
         self.looked = now
-        used = _spent() - self.before_s + sum(process.cpu_s for process in below)
+        used = self._used(below)
         if len(below) > PROCESSES:
             self.over = "processes"  # first, since a crowd keeps this process waiting while it uses up the time
         elif used > bounds.cpu_s:
@@ -201,9 +214,20 @@ class _Run:
         elif bounds.memory_bytes is not None and _holds_over(bounds.memory_bytes, below):
             self.over = "memory"
 
+    def _used(self, below: Sequence[_Process]) -> float:
+        """
+        Seconds of the processor: what was waited for and what is alive, or all that was seen, if that is more. The
+        kernel adds the time of children that a program leaves it to reap to nobody's.
+        """
+        seen = {(process.pid, process.begun): process.alone_s for process in below}
+        self.gone_s += sum(used for key, used in self.seen.items() if key not in seen)
+        self.seen = seen
+        told = _spent() - self.before_s + sum(process.cpu_s for process in below)
+        return max(told, self.gone_s + sum(seen.values()))
+
     def end(self) -> dict[str, Any]:
         """How it ended, as a head. What used its time up between two looks is over it all the same."""
-        used = _spent() - self.before_s
+        used = self._used(())
         if self.over is None and used > self.bounds.cpu_s:
             self.over = "cpu"
         code = self.process.returncode if self.status is not None else None

@@ -27,6 +27,18 @@ end, out, err = run(order["argv"], Path(sys.argv[3]), {"PATH": "/usr/bin:/bin"},
 print(json.dumps([end, out.decode("latin-1")[:200], len(out), err.decode("latin-1")[:200]]))
 """
 
+UNWAITED = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(60):
+    if os.fork() == 0:
+        while time.process_time() < 0.1: pass
+        os._exit(0)
+    try: os.wait()
+    except OSError: pass
+"""
+"""Children whose time the kernel adds to nobody's, since nobody waits for them."""
+
 
 def ran(
     folder: Path, program: str, stdin: str = "", *, times: int = 1, **bounds: Any
@@ -65,6 +77,7 @@ def test_input_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
         ("while :; do :; done", {"cpu_s": 0.3}, {"over": "cpu"}),
         ("(while :; do :; done) & (while :; do :; done) & wait", {"cpu_s": 0.4}, {"over": "cpu"}),
         ("exit 0", {"cpu_s": 0.0}, {"over": "cpu"}),
+        (f"exec {sys.executable} -c '{UNWAITED}'", {"cpu_s": 0.6}, {"over": "cpu"}),
         ("for n in $(seq 80); do sleep 3 & done; wait", {}, {"over": "processes"}),
         ("for n in $(seq 50); do sleep 0.1 & done; wait", {}, {"status": 0}),
         ("sleep 5", {"blocked_s": 0.3}, {"over": "blocked"}),
