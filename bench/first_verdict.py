@@ -41,7 +41,9 @@ def command(folder: Path, options: argparse.Namespace) -> list[str]:
     (folder / "one.jsonl").write_text(json.dumps({"task_id": task.open.name, "solution": solution}) + "\n")
     name = options.benchmark or "quickstart"
     words = [folder / "one.jsonl", "--benchmark", name, "--data", tasks.path, "--backend", options.backend]
-    return list(map(str, (Path(sys.executable).parent / "proctor", "judge", *words)))
+    # With its modules compiled once, as a user has them, whatever is set for those who change them.
+    compiled = ("env", "-u", "PYTHONDONTWRITEBYTECODE", f"PYTHONPYCACHEPREFIX={folder / 'compiled'}")
+    return list(map(str, (*compiled, Path(sys.executable).parent / "proctor", "judge", *words)))
 
 
 def once(words: list[str], folder: Path) -> float:
