@@ -62,13 +62,15 @@ async def all_judged(task: Task, trees: dict[str, Tree]) -> dict[str, tuple[str,
     return found
 
 
-@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
-async def test_a_proof_passes_and_a_weaker_promise_does_not(backend: str) -> None:
-    """The reference is PASS with its goal; the same text that promises less is SPEC_ALTERED by that goal."""
-    good = await judged(SEARCH, SEARCH.sealed.solution, backend)
+async def test_a_proof_passes_and_a_weaker_promise_does_not_in_containers() -> None:
+    """
+    The reference is PASS with its goal; the same text that promises less is SPEC_ALTERED by that goal. All that follows
+    is judged by bubblewrap.
+    """
+    good = await judged(SEARCH, SEARCH.sealed.solution, "docker")
     assert (good.reading, good.tests[0].reading, good.tiers[0].passed) == ("PASS", "PASS", 5)
     assert good.cpu_s is not None
-    weaker = await judged(SEARCH, mutants(SEARCH.sealed)["weaker_promise"], backend)
+    weaker = await judged(SEARCH, mutants(SEARCH.sealed)["weaker_promise"], "docker")
     assert (weaker.reading, weaker.tests[0].reading) == ("SPEC_ALTERED", "SPEC_ALTERED")
 
 
