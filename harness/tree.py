@@ -84,7 +84,8 @@ class Tree:
     def from_folder(cls, folder: Path) -> Tree:
         """
         The files below `folder` on this host. Raises `TaskError` for links and special files: a task folder is
-        trusted only for what it declares, and a link would bring in something that no digest of it covers.
+        trusted only for what it declares, and a link would bring in something that no digest of it covers. So it does
+        for a name that is no text.
         """
         files: dict[str, File] = {}
         for root, folders, names in os.walk(folder, followlinks=False):
@@ -97,7 +98,10 @@ class Tree:
                 if not stat.S_ISREG(mode):
                     raise TaskError(f"{path} is a link or a special file: expected regular files and folders only")
                 files[path.relative_to(folder).as_posix()] = File(data=path.read_bytes(), executable=bool(mode & 0o100))
-        return cls(files)
+        try:
+            return cls(files)
+        except UnicodeEncodeError as error:
+            raise TaskError(f"{folder} has a file whose name is not UTF-8: {error.object!r}") from None
 
     def __len__(self) -> int:
         return len(self.files)

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from harness.canonical import canonical_bytes
 from harness.errors import TaskError, unknown_name
 from harness.tasks.task import Form
 
@@ -156,6 +157,13 @@ class CardTable(_TaskTable):
 
     card: dict[str, Any]
     """What the referee needs to know of the task; the referee says which keys it knows."""
+
+    @field_validator("card")
+    @classmethod
+    def _json(cls, card: dict[str, Any]) -> dict[str, Any]:
+        """Dates, times and what is no number have no canonical form, and so no digest."""
+        canonical_bytes(card)
+        return card
 
     @model_validator(mode="after")
     def _apart(self) -> Self:

@@ -12,6 +12,7 @@ Task folders: a Harbor task (schema 1.4) with a `[proctor]` table, read into its
 
 from __future__ import annotations
 
+import stat
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +46,7 @@ def load_folder(path: Path) -> Task:
         )
     table = _table(path)
     wanted = ["instruction.md", "tests", "solution", *(f"extras/{name}.md" for name in table.extras)]
+    _no_link(path / "extras")
     missing = [name for name in wanted if not (path / name).exists()]
     if missing:
         derive = isinstance(table, ProctorTable) and "extras/statement.md" in missing
@@ -100,7 +102,7 @@ def _derived(table: ProctorTable | CardTable, solution: Tree) -> str:
 def _table(path: Path) -> ProctorTable | CardTable:
     try:
         data = tomllib.loads(_text(path / "task.toml"))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # too many digits or brackets are no error of TOML's
         raise TaskError(f"{path / 'task.toml'} is not valid TOML: {error}") from None
     if data.get("schema_version") != SCHEMA:
         raise TaskError(f"{path / 'task.toml'}: schema_version is {data.get('schema_version')!r}: expected {SCHEMA!r}")
@@ -125,7 +127,10 @@ def _validated(path: Path, data: Any) -> ProctorTable | CardTable:
 
 
 def _text(path: Path) -> str:
+    """A text of the folder's own: a link could bring in any file of this host, and a pipe has no end."""
     try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise TaskError(f"{path} is a link, a folder or a special file: expected a regular file")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise TaskError(f"{path.parent}: missing {path.name}") from None
@@ -133,10 +138,18 @@ def _text(path: Path) -> str:
         raise TaskError(f"{path} is not UTF-8 text: {error}") from None
 
 
+def _no_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise TaskError(f"{folder} is a link: expected a folder of the task's own")
+
+
 def _part(folder: Path, leave_out: frozenset[str] | set[str]) -> Tree:
     """The files below `folder`, without those at its top that `leave_out` names; empty where there is no folder."""
-    if not folder.is_dir():
+    _no_link(folder)
+    if not folder.exists():
         return Tree()
+    if not folder.is_dir():
+        raise TaskError(f"{folder} is no folder: expected one")
     whole = Tree.from_folder(folder)
     return Tree({path: file for path, file in whole.files.items() if path not in leave_out})
 

@@ -47,7 +47,7 @@ def mutants(sealed: SealedHalf) -> dict[str, Tree]:
             raise TaskError(f"mutants/{path}: expected NAME.toml with `why` and [[edit]] tables")
         try:
             mutant = _Mutant.model_validate(tomllib.loads(sealed.mutants.text(path)))
-        except (tomllib.TOMLDecodeError, ValidationError) as error:
+        except (ValueError, RecursionError, ValidationError) as error:
             raise TaskError(f"mutants/{path} is no mutant: {error}") from None
         made[name] = _edited(path, mutant, sealed.solution)
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,67 @@ def test_a_link_is_refused(folder: Path) -> None:
     """A link would bring in what no digest covers."""
     (folder / "environment" / "link").symlink_to("/etc/passwd")
     with pytest.raises(TaskError, match="link"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize("part", ["environment", "tests", "solution", "mutants", "extras"])
+def test_a_part_that_is_a_link_is_refused(folder: Path, tmp_path: Path, part: str) -> None:
+    """A whole folder of the host's would come in by it."""
+    (folder / part).rename(tmp_path / "elsewhere")
+    (folder / part).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(TaskError, match=f"{part} is a link"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["task.toml", "instruction.md", "extras/hint.md"])
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_a_text_that_is_no_regular_file_is_refused(folder: Path, name: str, kind: str) -> None:
+    """A link would show the seat a file of the host's, and a pipe would never be read to its end."""
+    (folder / name).rename(folder / "moved")
+    match kind:
+        case "link":
+            (folder / name).symlink_to(folder / "moved")
+        case "pipe":
+            os.mkfifo(folder / name)
+        case _:
+            (folder / name).mkdir()
+    with pytest.raises(TaskError, match="expected a regular file"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize("part", ["tests", "solution"])
+def test_a_part_that_is_a_file_is_refused(folder: Path, part: str) -> None:
+    """An empty suite would come of it."""
+    shutil.rmtree(folder / part)
+    (folder / part).write_text("")
+    with pytest.raises(TaskError, match=f"{part} is no folder"):
+        load_folder(folder)
+
+
+def test_a_name_that_is_no_text_is_refused(folder: Path) -> None:
+    """No digest could be made of it."""
+    os.close(os.open(os.fsencode(folder / "tests") + b"/\xff", os.O_CREAT))
+    with pytest.raises(TaskError, match="not UTF-8"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["task.toml", "mutants/minus.toml"])
+@pytest.mark.parametrize("value", ["[" * 5000, "9" * 5000, "{a=" * 3000])
+def test_toml_that_is_too_much_is_refused(folder: Path, name: str, value: str) -> None:
+    """Depth and digits beyond what the reader takes are told as what they are."""
+    edit(folder, name, lambda text: f"x = {value}\n{text}")
+    with pytest.raises(TaskError, match=r"\.toml"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "2020-01-01", "12:00:00", "[[1, nan]]", "{a = 2020-01-01T00:00:00}"])
+def test_a_card_holds_json_values_only(folder: Path, value: str) -> None:
+    """What has no canonical form has no digest."""
+    text = 'schema_version = "1.4"\n[proctor]\nbenchmark = "b"\nname = "n"\n[proctor.card]\n'
+    (folder / "task.toml").write_text(f"{text}x = 1\n")
+    load_folder(folder)
+    (folder / "task.toml").write_text(f"{text}x = {value}\n")
+    with pytest.raises(TaskError, match=r"proctor\.card"):
         load_folder(folder)
 
 
