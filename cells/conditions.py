@@ -59,7 +59,8 @@ class Group:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Census:
     """
-    How the cells of a group ended. The counts add up to `planned`; `judged` cells are those that passed or failed.
+    How the cells of a group ended. The counts add up to `planned`; `judged` cells are those that passed or failed,
+    `unscorable` those that the referee could not decide, whatever it calls that.
 
     `pass_rate` is over judged cells, None if there is none; with the halts counted as failures it is `rate_low`, with
     them as passes `rate_high`. `would_be` counts what the referee read of halted cells' exhibits, a diagnostic.
@@ -71,6 +72,7 @@ class Census:
     passed: int
     halted: int
     void: int
+    unscorable: int
     classes: Mapping[str, int]
     halts: Mapping[str, int]
     voids: Mapping[str, int]
@@ -82,8 +84,9 @@ class Census:
     @property
     def beside(self) -> str:
         """What the pass rate is never shown without."""
-        others = self.planned - self.judged - self.halted - self.void
-        rest = f", {others} otherwise unjudged" if others else ""
+        others = self.planned - self.judged - self.halted - self.void - self.unscorable
+        rest = f", {self.unscorable} unscorable" if self.unscorable else ""
+        rest += f", {others} otherwise unjudged" if others else ""
         return f"{self.judged} of {self.planned} judged, {self.halted} halted, {self.void} void{rest}"
 
 
@@ -145,6 +148,7 @@ def census(group: Group, cells: Iterable[CellKey], settled: Settled) -> Census:
         passed=passed,
         halted=halted,
         void=classes["VOID"],
+        unscorable=sum(outcome.undecided for outcome in found),
         classes={name: classes[name] for name in (*CLASSES, *sorted(classes.keys() - set(CLASSES)))},
         halts=dict(halts),
         voids=dict(sorted(voids.items())),

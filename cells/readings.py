@@ -158,8 +158,10 @@ def _unequal(arms: Iterable[Census]) -> Iterable[str]:
         alike.setdefault((arm.group.extras, arm.group.model), []).append(arm)
     for name, label in UNJUDGED.items():
         for (extras, model), members in alike.items():
-            if len({Fraction(arm.classes[name], arm.planned) for arm in members}) > 1:
-                counts = ", ".join(f"{arm.group.arm} {arm.classes[name]} of {arm.planned}" for arm in members)
+            found = [arm.unscorable if name == "UNSCORABLE" else arm.classes[name] for arm in members]
+            if len({Fraction(count, arm.planned) for arm, count in zip(members, found, strict=True)}) > 1:
+                pairs = zip(members, found, strict=True)
+                counts = ", ".join(f"{arm.group.arm} {count} of {arm.planned}" for arm, count in pairs)
                 yield f"{label} are unequal between the arms (extras {extras}, model {model}): {counts}."
 
 

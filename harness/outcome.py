@@ -95,6 +95,11 @@ class CellOutcome:
         return self.verdict.standing == "accepted"
 
     @property
+    def undecided(self) -> bool:
+        """Whether the referee could not decide on the exhibit of a declared end."""
+        return self.verdict is not None and self.verdict.standing == "unscorable"
+
+    @property
     def is_final(self) -> bool:
         """Whether the cell is done with; a VOID may be tried again, as often as registered."""
         return not isinstance(self.end, Void)

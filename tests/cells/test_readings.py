@@ -1,13 +1,14 @@
 """The scoreboard of small records whose right answer is known."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from cells.readings import score, scoreboard_to_json
 from harness.analysis import Analysis
 from harness.errors import IntegrityError
-from tests.cells.scoring_cases import key, outcome, table
+from tests.cells.scoring_cases import key, outcome, table, verdict_of
 
 
 def analysis_of(alternative="two-sided", **more):
@@ -226,7 +227,7 @@ def test_every_class_is_counted_at_zero_too():
     assert sum(census.classes.values()) == census.planned == 9
     assert census.classes["CRASH"] == 0
     assert census.classes["SCREENED"] == 1
-    assert census.beside == "3 of 9 judged, 1 halted, 1 void, 4 otherwise unjudged"
+    assert census.beside == "3 of 9 judged, 1 halted, 1 void, 1 unscorable, 3 otherwise unjudged"
 
 
 def test_case_5_the_family():
@@ -261,3 +262,20 @@ def test_scoring_is_a_function_of_the_set():
     """The order of the record's lines changes nothing."""
     declared, outcomes = table(CASE_1)
     assert board_of(declared, outcomes[::-1]) == board_of(declared, outcomes)
+
+
+def test_what_a_referee_could_not_decide_is_counted_by_its_standing() -> None:
+    """A class of the referee's own that decides nothing stands with UNSCORABLE, in the remark and beside the rate."""
+    ran_out = replace(verdict_of("UNSCORABLE"), reading="RESOURCE_OUT")
+    tries = [
+        replace(outcome(key(1, "A"), "UNSCORABLE"), verdict=ran_out),
+        outcome(key(2, "A"), "UNSCORABLE"),
+        outcome(key(3, "A"), "PASS"),
+        *(outcome(key(task, "B"), "PASS") for task in (1, 2, 3)),
+    ]
+    board = score([one.cell for one in tries], tries, Analysis(), head="h", registration_id="r")
+    assert board.sentences == (
+        "Unscorable cells are unequal between the arms (extras none, model m): A 2 of 3, B 0 of 3.",
+    )
+    assert board.arms[0].beside == "1 of 3 judged, 0 halted, 0 void, 2 unscorable"
+    assert (board.arms[0].unscorable, board.arms[0].classes["RESOURCE_OUT"]) == (2, 1)
