@@ -7,14 +7,25 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from harness.tasks.card import Card, Limits
+from harness.tree import clean_path
+from referees.command_report import MOST
 
 __all__ = ["RUNNERS", "CommandCard", "CommandLimits", "Runner"]
 
 Runner: TypeAlias = Literal["cargo", "go", "node", "ctest", "junit", "tap", "counts"]
-Argv: TypeAlias = Annotated[list[str], Field(min_length=1)]
+
+
+def _whole(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL, which no argument and no variable can")
+    return text
+
+
+Word: TypeAlias = Annotated[str, AfterValidator(_whole)]
+Argv: TypeAlias = Annotated[list[Word], Field(min_length=1)]
 Place: TypeAlias = Literal["stdout", "file"]
 Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
@@ -63,7 +74,7 @@ class CommandCard(Card):
 
     runner: Runner
     """What runs the suite, and how its report is read."""
-    command: list[str] = Field(default_factory=list)
+    command: list[Word] = Field(default_factory=list)
     """The runner's command, started in the suite's folder; `{report}` is the path of the report's file."""
     prepare: list[Argv] = Field(default_factory=list)
     """Commands run in the suite's folder before the runner, without the program: building the suite."""
@@ -71,7 +82,7 @@ class CommandCard(Card):
     """Where the runner puts its report, in the suite's room."""
     ids: list[str] = Field(default_factory=list)
     """Every test that the report names; none for `counts`."""
-    total: Annotated[int, Field(ge=1)] | None = None
+    total: Annotated[int, Field(ge=1, le=MOST)] | None = None
     """How many tests there are, for `counts` alone."""
     pattern: str = ""
     """For `counts` alone: a regular expression with the groups `passed` and `failed`, that one line matches."""
@@ -85,7 +96,7 @@ class CommandCard(Card):
     """Folders and files of the exhibit that are left out: what was built before is built again."""
     main: str = ""
     """The file that holds the program: where degenerate programs are written, by its suffix."""
-    environment: dict[Variable, str] = Field(default_factory=dict)
+    environment: dict[Variable, Word] = Field(default_factory=dict)
     """Variables for the build, the runner and the program."""
     crossing: list[Variable] = Field(default_factory=list)
     """Variables that cross from a test to the program that it calls."""
@@ -98,9 +109,9 @@ class CommandCard(Card):
     @classmethod
     def _usual(cls, data: object) -> object:
         """A runner's usual command and report take the place of what is not said."""
-        if not isinstance(data, dict) or data.get("runner") not in RUNNERS:
+        usual = RUNNERS.get(str(data.get("runner"))) if isinstance(data, dict) else None
+        if not isinstance(data, dict) or usual is None:
             return data
-        usual = RUNNERS[data["runner"]]
         if data.get("command"):
             return {"report": usual.report, **data}
         return {"report": usual.report, "prepare": usual.prepare, **data, "command": usual.command}
@@ -108,9 +119,14 @@ class CommandCard(Card):
     @field_validator("report", mode="before")
     @classmethod
     def _out_of_reach(cls, place: object) -> object:
-        if place not in {"stdout", "file"}:
+        if isinstance(place, str) and place not in {"stdout", "file"}:
             raise ValueError(f"a report is refused from {_OUT}")
         return place
+
+    @field_validator("main")
+    @classmethod
+    def _inside(cls, main: str) -> str:
+        return clean_path(main) if main else main
 
     @field_validator("linked")
     @classmethod
@@ -143,8 +159,8 @@ class CommandCard(Card):
             raise ValueError("runner 'counts' names no test: give `total`, how many there are, and no `ids`")
         try:
             groups = set(re.compile(self.pattern).groupindex)
-        except re.error as error:
-            raise ValueError(f"pattern {self.pattern!r} is no regular expression: {error}") from None
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ValueError(f"pattern {self.pattern[:200]!r} is no regular expression: {error}") from None
         if not {"passed", "failed"} <= groups <= {"passed", "failed", "skipped"}:
             raise ValueError(
                 f"pattern {self.pattern!r} has the groups {sorted(groups)}: expected (?P<passed>...), (?P<failed>...) "

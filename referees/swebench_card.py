@@ -68,7 +68,7 @@ def record(sealed: SealedHalf) -> tuple[SweBenchCard, dict[str, Any]]:
         found = json.loads(sealed.tests[card.instance])
         made = {name: str(found[name]) for name in _TEXTS}
         lists = {name: _listed(found[name]) for name in _LISTS}
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise TaskError(
             f"tests/{card.instance} is no SWE-bench record: {type(error).__name__} {error}; it needs "
             f"{', '.join((*_TEXTS, *_LISTS))}"
