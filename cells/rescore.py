@@ -15,7 +15,7 @@ from cells.plan import read_run
 from cells.verdicts import judge
 from harness.canonical import plain
 from harness.clock import Clock
-from harness.errors import Blamed
+from harness.errors import Blamed, UsageError
 from harness.outcome import CellOutcome
 from harness.record import Record
 from harness.tree import Exhibit
@@ -47,15 +47,18 @@ async def rescore(
 
     Returns the rows, and a sentence for each thing that judges and is not as it was frozen (code, referee, image,
     walls): the verdicts are then those of another instrument. `told` gets these sentences before anything is judged,
-    `seen` each row as it comes. With `keep` both become an entry of the record.
+    `seen` each row as it comes. With `keep` both become an entry of the record. Raises `UsageError` when
+    nothing was judged: of nothing, everything is identical.
     """
+    progress, _head = read_run(folder)
+    judged = [outcome for outcome in progress.outcomes() if (outcome.verdict or outcome.would_be) and outcome.exhibit]
+    if not judged:
+        raise UsageError(f"{folder} has no judged exhibit in its record: expected one at least. Run it first")
     frozen, changed = await reopen_for_judging(folder, clock=clock)
     for sentence in changed:
         told(sentence)
     house = House.of(frozen, clock=clock)
     await frozen.parts.backend.reap()
-    progress, _head = read_run(folder)
-    judged = [outcome for outcome in progress.outcomes() if (outcome.verdict or outcome.would_be) and outcome.exhibit]
     rows: dict[int, Rescored] = {}
     limiter = anyio.CapacityLimiter(house.parts.experiment.concurrency)
 

@@ -16,7 +16,7 @@ from cells.rescore import rescore
 from cells.run import run
 from cells.verdicts import judge
 from harness.clock import SystemClock
-from harness.errors import DriftError, RefereeError
+from harness.errors import DriftError, RefereeError, UsageError
 from harness.tree import Exhibit, Tree
 from harness.values import TestReading, Verdict
 from referees.null import NullReferee
@@ -166,6 +166,15 @@ async def test_a_judging_image_is_pinned_and_its_drift_refused(tmp_path, monkeyp
             await reopen(frozen.folder, clock=SystemClock())
         _frozen, changes = await reopen_for_judging(frozen.folder, clock=SystemClock())
         assert any("judging image provers" in change for change in changes)
+
+
+async def test_rescoring_of_nothing_is_no_agreement(tmp_path, monkeypatch):
+    """A run without a verdict has none that could be the same."""
+    with fakes(monkeypatch, fake_backend(tmp_path)):
+        frozen = await frozen_run(tmp_path)
+        with pytest.raises(UsageError, match="no judged exhibit in its record"):
+            await rescore(frozen.folder, clock=SystemClock(), keep=True, seen=print, told=print)
+    assert not (frozen.folder / "record.jsonl").exists()
 
 
 async def test_rescoring_says_first_that_the_instrument_is_another(tmp_path, monkeypatch):
