@@ -46,12 +46,6 @@ def rooms_of(backend: str, image: str) -> Rooms:
     return partial(plugins.load("workspaces", backend)().open, Walls(image=image), run="test-proof")
 
 
-@pytest.fixture(params=["docker", "bubblewrap"])
-def rooms(request: pytest.FixtureRequest) -> Rooms:
-    """Sealed rooms of either backend, with Rocq in them."""
-    return rooms_of(request.param, prover_image())
-
-
 @pytest.fixture
 def quick_rooms() -> Rooms:
     """Those of the backend that opens a room in no time, for long lists: that the walls are there is shown elsewhere."""
@@ -76,18 +70,6 @@ async def judged(
     return verdicts
 
 
-async def test_no_hostile_proof_passes(quick_rooms: Rooms) -> None:
-    """Each comes to its one reading, with the screen or without it; odd and honest proofs pass beside them."""
-    found = await judged({**{name: one for name, (one, _) in CANDIDATES.items()}, **HONEST}, quick_rooms)
-    said = {name: (found[name].reading, found[name].would_be) for name in found}
-    expected = {
-        name: ("SCREENED", one.reading) if screened else (one.reading, None)
-        for name, (one, screened) in CANDIDATES.items()
-    }
-    assert {**expected, **{name: (one.reading, None) for name, one in HONEST.items()}} == said
-    assert "PASS" not in {one.reading for one, _ in CANDIDATES.values()}
-
-
 SHOWN = {
     "admits the whole": 1,
     "a weaker statement of the sealed module": 4,
@@ -99,16 +81,37 @@ SHOWN = {
 }
 
 
-async def test_the_first_gate_that_is_not_passed_is_named(rooms: Rooms) -> None:
-    """On each backend: a proof passes all five; every other is stopped at its gate, and the gates before it passed."""
-    found = await judged({"a proof": HONEST["a proof"], **{name: CANDIDATES[name][0] for name in SHOWN}}, rooms)
-    good = found.pop("a proof")
-    assert (good.reading, good.tiers[0].passed, good.detail) == ("PASS", 5, "all 5 gates passed")
+def assert_stopped(verdict: Verdict, gate: int) -> None:
+    """The first gate that is not passed is named; those before it passed, those after it were not run."""
+    assert verdict.detail.startswith(f"gate {gate} of 5, {verdict.tests[gate - 1].id}: "), verdict.detail
+    assert [test.reading for test in verdict.tests[: gate - 1]] == ["PASS"] * (gate - 1)
+    assert gate == 1 or {test.reading for test in verdict.tests[gate:]} <= {"NOT_RUN"}
+
+
+async def test_no_hostile_proof_passes(quick_rooms: Rooms) -> None:
+    """Each comes to its one reading, with the screen or without it; odd and honest proofs pass beside them."""
+    found = await judged({**{name: one for name, (one, _) in CANDIDATES.items()}, **HONEST}, quick_rooms)
+    said = {name: (found[name].reading, found[name].would_be) for name in found}
+    expected = {
+        name: ("SCREENED", one.reading) if screened else (one.reading, None)
+        for name, (one, screened) in CANDIDATES.items()
+    }
+    assert {**expected, **{name: (one.reading, None) for name, one in HONEST.items()}} == said
+    assert "PASS" not in {one.reading for one, _ in CANDIDATES.values()}
     for name, gate in SHOWN.items():
-        verdict = found[name]
-        assert verdict.detail.startswith(f"gate {gate} of 5, {verdict.tests[gate - 1].id}: "), (name, verdict.detail)
-        assert [test.reading for test in verdict.tests[: gate - 1]] == ["PASS"] * (gate - 1)
-        assert gate == 1 or {test.reading for test in verdict.tests[gate:]} <= {"NOT_RUN"}
+        assert_stopped(found[name], gate)
+
+
+async def test_every_gate_in_containers() -> None:
+    """On Docker too a proof passes all five gates, and one of a kind is stopped at each that a proof can be."""
+    names = ("admits the whole", "a cast that nobody checks", "a weaker statement of the sealed module",
+             "an axiom of the library that the card does not list")  # fmt: skip
+    chosen = {"a proof": HONEST["a proof"], **{name: CANDIDATES[name][0] for name in names}}
+    found = await judged(chosen, rooms_of("docker", prover_image()))
+    good = found["a proof"]
+    assert (good.reading, good.tiers[0].passed, good.detail) == ("PASS", 5, "all 5 gates passed")
+    for name in names:
+        assert_stopped(found[name], SHOWN[name])
 
 
 def resealed(data: bytes) -> bytes:
@@ -130,13 +133,11 @@ def flipped(data: bytes) -> bytes:
 WEAKER = CANDIDATES["a weaker statement of the sealed module"][0]
 PROOF = HONEST["a proof"]
 DOCTORED: Mapping[str, tuple[Candidate, Carrier, str, str]] = {
-    "as it is": (PROOF, lambda data: data, "PASS", "all 5 gates"),
     "nothing": (PROOF, lambda data: b"", "KERNEL_REJECTED", "gate 3"),
     "cut short": (PROOF, lambda data: data[: len(data) // 2], "KERNEL_REJECTED", "gate 3"),
     "a bit flipped": (PROOF, flipped, "KERNEL_REJECTED", "gate 3"),
     "another version's": (PROOF, lambda data: data[:4] + b"\0\0\0\1" + data[8:], "KERNEL_REJECTED", "gate 3"),
     "another module's": (PROOF, lambda data: resealed(data.replace(b"Proof", b"Other")), "KERNEL_REJECTED", "gate 3"),
-    "the weaker statement": (WEAKER, lambda data: data, "STATEMENT_ALTERED", "gate 4"),
     "its name exchanged for the stronger one's": (
         WEAKER,
         lambda data: resealed(data.replace(b"given", b"asked")),
@@ -147,7 +148,10 @@ DOCTORED: Mapping[str, tuple[Candidate, Carrier, str, str]] = {
 
 
 async def test_a_compiled_file_that_was_doctored(quick_rooms: Rooms) -> None:
-    """Whatever is done to the bytes between the rooms, the kernel sees what they say, checksums or not."""
+    """
+    Whatever is done to the bytes between the rooms, the kernel sees what they say, checksums or not. The same two proofs,
+    with their bytes as they are, pass and come to gate 4 above.
+    """
     carriers = {name: carry for name, (_, carry, _, _) in DOCTORED.items()}
     found = await judged({name: one for name, (one, _, _, _) in DOCTORED.items()}, quick_rooms, carriers)
     for name, (_, _, reading, where) in DOCTORED.items():
