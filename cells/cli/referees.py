@@ -10,7 +10,7 @@ import typer
 from cells.cli.door import ExitCode, end, print_json, run_async
 
 if TYPE_CHECKING:
-    from harness.conformance.rows import Row
+    from harness.conformance.rows import Conformance, Row
 
 __all__ = ["add_to"]
 
@@ -110,9 +110,18 @@ def check(
     else:
         for one in found:
             _print_rows(one.rows, f"{one.referee} on {one.task}")
-            typer.echo(f"{one.referee} conforms on {one.task}" if one.conforms else f"refused:\n{one.refusal}")
+            typer.echo(_conclusion(one))
     if not all(one.conforms for one in found):
         end(ExitCode.GATE_REFUSED)
+
+
+def _conclusion(one: Conformance) -> str:
+    if not one.conforms:
+        return f"refused:\n{one.refusal}"
+    if not one.left_out:
+        return f"{one.referee} conforms on {one.task}"
+    shown = f"{len(one.rows)} of {len(one.rows) + len(one.left_out)} rules"
+    return f"{one.referee} holds {shown} on {one.task}; the others were left out"
 
 
 def _place(task: Path | None, experiment: Path | None) -> Path:

@@ -23,11 +23,12 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Conformance:
-    """All rows of one referee on one task."""
+    """The rows of one referee on one task, and the rules that were not asked for: of them nothing is said."""
 
     referee: str
     task: str
     rows: tuple[Row, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def broken(self) -> tuple[Row, ...]:
@@ -36,7 +37,7 @@ class Conformance:
 
     @property
     def conforms(self) -> bool:
-        """Whether no rule was broken."""
+        """Whether no rule was broken, of those that were shown."""
         return not self.broken
 
     @property
@@ -47,7 +48,14 @@ class Conformance:
     def to_json(self) -> dict[str, Any]:
         """The rows as JSON data."""
         rows = [asdict(item) for item in self.rows]
-        return {"referee": self.referee, "task": self.task, "conforms": self.conforms, "rows": rows}
+        left_out = list(self.left_out)
+        return {
+            "referee": self.referee,
+            "task": self.task,
+            "conforms": self.conforms,
+            "rows": rows,
+            "left_out": left_out,
+        }
 
 
 def row(rule: str, faults: Sequence[str], *, expected: str, seen: str) -> Row:

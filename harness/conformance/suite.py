@@ -93,7 +93,9 @@ async def check_referee(
     for rule, look in ((name, look) for name, look in RULES.items() if name in rules):
         rows.append(await _row(trial, rule, look))
         seen(rows[-1])
-    return Conformance(referee=name, task=task.key, rows=tuple(rows))
+    return Conformance(
+        referee=name, task=task.key, rows=tuple(rows), left_out=tuple(rule for rule in RULES if rule not in rules)
+    )
 
 
 async def _row(trial: Trial, rule: str, look: Look) -> Row:

@@ -82,6 +82,20 @@ def test_what_it_is_checked_on_must_be_one_place(tmp_path) -> None:
     assert "KEY=VALUE" in str(run("check", "null", "--task", "a", "--option", "x").exception)
 
 
+def test_some_rules_alone_are_no_conformance(monkeypatch) -> None:
+    """What was left out is said, for people and for scripts."""
+    monkeypatch.setitem(dict(plugins.table("referees")), "printed-answers", plugins.table("referees")["null"])
+    words = ("check", "printed-answers", "--task", str(TASK_FOLDER), "--backend", "docker", "--rule", "name")
+    with fakes(monkeypatch, FakeBackend(name="docker"), **{"referees_printed-answers": PrintedAnswersReferee}):
+        told, data = run(*words), run(*words, "--json")
+    assert (
+        f"printed-answers holds 1 of {len(RULES)} rules on printed-answers/total; the others were left out"
+        in told.stdout
+    )
+    assert "conforms" not in told.stdout
+    assert json.loads(data.stdout)[0]["left_out"] == [rule for rule in RULES if rule != "name"]
+
+
 @pytest.mark.parametrize("bound", ["-1", "0", "nan", "inf"])
 def test_a_bound_that_bounds_nothing_is_refused(bound: str) -> None:
     """Before any candidate is judged: every rule would be late, or none ever."""
