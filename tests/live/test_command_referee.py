@@ -38,14 +38,30 @@ def rooms_of(backend: str, image: str) -> Callable[[], Any]:
     return partial(plugins.load("workspaces", backend)().open, Walls(image=image), run="test-command")
 
 
+TURN_ON_THEIR_ROOM = {
+    "looks for the suite",
+    "calls the judge itself",
+    "ends everything",
+    "ends or stops its server",
+    "starves its server",
+    "forks without end",
+    "never ends, whatever the signal",
+    "prints without end",
+    "takes all memory",
+    "fills the disk",
+    "takes itself away",
+}
+
+
 @pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
 async def test_hostile_programs(backend: str) -> None:
     """
-    None passes, each lands in its class, and after them all the same referee accepts honest ones. What is said to a suite
-    that hears it raw is the same on every backend, so one is enough for that.
+    None passes, each lands in its class, and after them all the same referee accepts honest ones. In containers are those
+    alone that turn on their room; what a program merely says is the same on every backend.
     """
     rooms = rooms_of(backend, "proctor-seat")
     assert len(CANDIDATES) >= 20
+    assert set(CANDIDATES) >= TURN_ON_THEIR_ROOM
     assert "PASS" not in {one.reading for one in CANDIDATES.values()}
     referee = CommandReferee(OPTIONS)
     odd: list[str] = []
@@ -59,10 +75,11 @@ async def test_hostile_programs(backend: str) -> None:
 
     async with anyio.create_task_group() as tasks:
         for name, one in CANDIDATES.items():
-            if backend == "bubblewrap" or one.task is HONEST.task:
+            if backend == "bubblewrap" or name in TURN_ON_THEIR_ROOM:
                 tasks.start_soon(judge, name, one)
     await judge("an honest one", HONEST)
-    await judge("an honest one that is heard raw", RAW_HONEST)
+    if backend == "bubblewrap":
+        await judge("an honest one that is heard raw", RAW_HONEST)
     assert odd == []
 
 
