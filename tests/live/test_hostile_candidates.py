@@ -94,5 +94,5 @@ async def test_pytest(rooms: Callable[[], Any]) -> None:
         for name, (files, reading) in pytest_candidates.CANDIDATES.items()
     }
     canary = Candidate(task=TASK, files={"solution.py": pytest_candidates.RIGHT}, reading="PASS")
-    assert await faults(judge, candidates, canary, within_s=BOUND_S, every=16, at_once=2) == []
+    assert await faults(judge, candidates, canary, within_s=BOUND_S, every=16, at_once=4) == []
     assert "PASS" not in {candidate.reading for candidate in candidates.values()}
