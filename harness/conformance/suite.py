@@ -103,6 +103,6 @@ async def _row(trial: Trial, rule: str, look: Look) -> Row:
     try:
         found = look(trial)
         return found if isinstance(found, Row) else await found
-    except Exception as error:  # noqa: BLE001 - a third party's code: which error it is, is told
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's code: which error it is, is told
         leaf = unwrapped(error) if isinstance(error, BaseExceptionGroup) else error
         return Row(rule=rule, held=False, seen=f"it raised {type(leaf).__name__}: {leaf}", expected="an answer")

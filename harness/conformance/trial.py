@@ -76,7 +76,7 @@ class Trial:
                     exhibit, task or self.task.open, self.task.sealed, rooms or self.rooms
                 )
                 answer = "verdict", verdict.reading, verdict
-            except Exception as error:  # noqa: BLE001 - what a referee may not raise is what is looked for
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - what it may not raise is what is looked for
                 leaf = unwrapped(error) if isinstance(error, BaseExceptionGroup) else error
                 answer = "blamed" if isinstance(leaf, Blamed) else "raised", f"{type(leaf).__name__}: {leaf}", None
         kind, said, found = answer

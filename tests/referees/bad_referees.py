@@ -16,6 +16,7 @@ import anyio
 
 from harness.environment import lent
 from harness.errors import WorkspaceError
+from harness.tasks.task import OpenHalf, SealedHalf
 from harness.tree import Tree
 from harness.views import Fact, PublicReading
 from tests.referees.printed_answers import PrintedAnswersReferee
@@ -228,6 +229,17 @@ class Raises(PrintedAnswersReferee):
             raise KeyError("room") from None
 
 
+class Leaves(PrintedAnswersReferee):
+    """Ends the process that asks it, as if all were well."""
+
+    async def _one(self, room: Any, command: Any, given: str, expected: str) -> str:
+        raise SystemExit(0)
+
+    def battery(self, task: OpenHalf, sealed: SealedHalf) -> dict[str, Tree]:
+        """None: it leaves."""
+        raise SystemExit(0)
+
+
 class OtherName(PrintedAnswersReferee):
     """Is registered under another name."""
 
@@ -246,6 +258,8 @@ BAD = [
     (BlamesTheSubject, "own failure", "the reference was FAIL (rejected)"),
     (ConcludesFromUnknown, "own failure", "what became of program 1 of 3 is unknown, and the reference was FAIL"),
     (Raises, "own failure", "raised: KeyError"),
+    (Leaves, "reference", "raised: SystemExit"),
+    (Leaves, "battery", "it raised SystemExit"),
     (Unbounded, "bounded", "loops was late"),
     (Flips, "repeatable", "different in reading"),
     (AcceptsEverything, "battery", "silent was PASS"),
