@@ -206,13 +206,16 @@ def _reasoned(proof: Proof, reason: str) -> Proof:
 
 def _proof(method: ET.Element) -> Proof:
     """
-    One proof. What was not decided stands in the report as `errors` without an error, or by another name, and in the
-    summary not at all: the verifier then prints `0 errors` and ends with status 0.
+    One proof, before the solver's reasons are looked at. What was not decided stands in the report as `errors` without
+    an error, or by another name, and in the summary not at all: the verifier then prints `0 errors` and ends with
+    status 0. What it found no words for stands there in the same way: a loop whose end it can't prove.
     """
     name, conclusion, error = str(method.get("name")), method.find("conclusion"), method.find("error")
     outcome = "" if conclusion is None else str(conclusion.get("outcome"))
     match = _NAME.match(name)
     kind, module, member = match.group("kind", "module", "member") if match else ("", "", name)
-    end = {"correct": "proved", "errors": "undecided" if error is None else "refuted"}.get(outcome, "undecided")
-    where = "" if error is None else f"{error.get('file')}({error.get('line')}): {error.get('message')}"
+    end = {"correct": "proved", "errors": "refuted"}.get(outcome, "undecided")
+    where = "the verifier names no error"
+    if error is not None:
+        where = f"{error.get('file')}({error.get('line')}): {error.get('message')}"
     return Proof(kind=kind, module=module.replace("__", "_"), member=member, end=end, detail=where[:400])

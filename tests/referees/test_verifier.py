@@ -81,7 +81,10 @@ UNDECIDED = answer(C, C, "outofresource!", C, C, printed=UNITS + SUMMARY.format(
         ([answer(C, C, "errors!", C, "errors!", status=4)], "VERIFICATION_FAILED", "Solution.Search"),
         # The verifier prints `4 verified, 0 errors` here, and ends with status 0.
         ([UNDECIDED], "RESOURCE_OUT", "solver's units"),
-        ([answer(C, C, "errors", C, C)], "RESOURCE_OUT", "solver's units"),
+        ([answer(C, C, "errors", C, C, answers=CUT)], "RESOURCE_OUT", "solver's units"),
+        # Likewise of a loop without end; but the solver had tried all that it has, so it was not cut short.
+        ([answer(C, C, "errors", C, C)], "VERIFICATION_FAILED", "names no error"),
+        ([answer(C, C, "outofresource", C, C)], "RESOURCE_OUT", "solver's units"),
         ([answer(C, C, "outofresource!", C, "errors!", status=4)], "SPEC_ALTERED", "Goals.Search"),
         # The verifier calls this an error; the solver says that it was cut short. And a counterexample is one.
         ([answer(C, C, "errors!", C, C, status=4, answers=CUT)], "RESOURCE_OUT", "solver's units"),

@@ -101,6 +101,7 @@ HOSTILE: list[tuple[str, str, str, str | None]] = [
         "SCREENED",
         "INTERFACE_MISS",
     ),
+    ("a loop without end", _module("at := 0; while true { }"), "VERIFICATION_FAILED", None),
     (
         "a proof that rests on itself",
         _module(_FALSE, more="lemma False() ensures false { False(); }"),
