@@ -136,7 +136,7 @@ class ResultFile:
             except OSError as error:
                 raise _full(self.path, error) from error
             return None
-        draft = _locked(self.path.with_name(f"{self.path.name}.new"))
+        draft = _draft(self.path.with_name(f"{self.path.name}.new"))
         aside = _free_name(self.path)
         try:
             draft.truncate(0)
@@ -173,6 +173,19 @@ def _locked(path: Path) -> IO[bytes]:
         file.close()
         raise BusyError(f"another judge writes {path}: wait for it, or name another file with --out") from None
     return file
+
+
+def _draft(path: Path) -> IO[bytes]:
+    """A file to begin anew with. What an ended judge may have left of one is overwritten, and nothing else is."""
+    if path.is_symlink():
+        raise UsageError(f"{path} is a link, and would be written over: move it away, or name another file with --out")
+    draft = _locked(path)
+    try:
+        _read(path)
+    except BaseException:
+        draft.close()
+        raise
+    return draft
 
 
 def _put(file: IO[bytes], data: bytes, path: Path) -> None:

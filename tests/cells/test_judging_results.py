@@ -12,7 +12,7 @@ import pytest
 
 from cells import cli
 from cells.judging_results import Basis, Result, ResultFile
-from harness.errors import StorageError
+from harness.errors import StorageError, UsageError
 from harness.values import TierReading
 from tests.cells.judges import Bench
 
@@ -89,6 +89,23 @@ def test_a_full_disk_harms_no_file_that_is_to_be_replaced(tmp_path: Path) -> Non
         assert file.begin([file.earlier[0]]) == tmp_path / "r.jsonl.before-1"
     with ResultFile(path) as file:
         assert [item.sample for item in file.earlier] == [1]
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_file_of_somebody_elses_at_the_new_ones_place_is_left_alone(tmp_path: Path, *, linked: bool) -> None:
+    """Whoever gives away a folder of samples could have put a link to any file of the user's there."""
+    notes, path, made = tmp_path / "notes", tmp_path / "results.jsonl", result(1)
+    notes.write_text("precious\n")
+    new = path.with_name("results.jsonl.new")
+    new.symlink_to(notes) if linked else notes.rename(new)
+    with ResultFile(path) as file:
+        file.begin([])
+        file.add([made])
+    with ResultFile(path) as file, pytest.raises(UsageError, match=r"results\.jsonl\.new"):
+        file.begin([])
+    assert new.read_text() == "precious\n"
+    with ResultFile(path) as file:
+        assert file.earlier != []
 
 
 def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
