@@ -35,6 +35,8 @@ _CANNOT_RUN = 126
 _WORD_BYTES = (128 << 10) - 1
 """The most that Linux takes in one argument, its end included."""
 _WORDS_BYTES = 1 << 20
+_LOOK_S = 2.0
+"""How often it is asked, while much is sent to a program, whether its container still runs."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -180,7 +182,8 @@ def _result(program: Program, run: _Run, *, seconds: float) -> ExecResult:
 class _Talking(ByteStream):
     """A running program's input and standard output; what it says on standard error is dropped."""
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(self, container: Container, stream: ByteStream) -> None:
+        self._container = container
         self._stream = stream
         self._frames = Frames(stream)
         self._rest = b""
@@ -196,7 +199,31 @@ class _Talking(ByteStream):
         return data
 
     async def send(self, item: bytes) -> None:
-        await self._stream.send(item)
+        if len(item) <= CHUNK_BYTES:  # there is room for so much on the way, whoever is at its end
+            await self._stream.send(item)
+            return
+        failed: list[BaseException] = []
+
+        async def pass_on() -> None:
+            try:
+                await self._stream.send(item)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+                failed.append(error)
+            tasks.cancel_scope.cancel()
+
+        async def look() -> None:
+            # The engine keeps the connection of a container that is gone, and reads from it no more.
+            with suppress(WorkspaceError):
+                while await is_running(self._container):  # noqa: ASYNC110 - the engine tells nobody by itself
+                    await anyio.sleep(_LOOK_S)
+            failed.append(anyio.BrokenResourceError())
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pass_on)
+            tasks.start_soon(look)
+        if failed:
+            raise failed[0]
 
     async def send_eof(self) -> None:
         await self._stream.send_eof()
@@ -217,7 +244,7 @@ async def stream_program(container: Container, program: Program) -> AsyncIterato
         known(container, announced, stdin=True) as running,
         container.engine.attach(running.id) as stream,
     ):
-        talking = _Talking(stream)
+        talking = _Talking(container, stream)
         try:
             running.number = int(await _first_line(talking))
             yield talking
