@@ -59,6 +59,19 @@ class Result:
     copy_of: int | None
     basis: Basis
 
+    def __post_init__(self) -> None:
+        """Refuse what no judge writes: figures out of range, an acceptance that its own tiers do not bear out."""
+        if self.sample < 0 or min(self.seconds or 0.0, self.cpu_s or 0.0) < 0:
+            raise ValueError("a sample's number or a time is below 0")
+        if self.task_id != self.basis.task_id:
+            raise ValueError(f"it is of {self.task_id!r}, and its basis of {self.basis.task_id!r}")
+        for tier in self.tiers:
+            if tier.passed is not None and not 0 <= tier.passed <= (tier.total or 0):
+                raise ValueError(f"{tier.passed} of {tier.total} tests of the {tier.tier} tier are said to have passed")
+        passed = bool(self.tiers) and all(tier.reading == "PASS" for tier in self.tiers if tier.ran)
+        if (self.standing == "accepted") != (self.reading == "PASS" and passed):
+            raise ValueError(f"{self.reading!r} is said to be {self.standing}, which its tiers do not bear out")
+
     @property
     def base(self) -> bool:
         """Whether the public tier was passed."""
@@ -161,11 +174,11 @@ class ResultFile:
 
 def _locked(path: Path) -> IO[bytes]:
     """The file, made if need be, to be written by this process alone."""
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no regular file: results are read again, so name one with --out")
     try:
+        if os.path.lexists(path) and not path.is_file():
+            raise UsageError(f"{path} is no regular file: results are read again, so name one with --out")
         file = path.open("ab", buffering=0)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         raise StorageError(f"{path} can't be written: {error}. Name another file with --out") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -226,8 +239,9 @@ def _read(path: Path) -> tuple[list[Result], int]:
             results.append(adapter.validate_json(line))
         except ValidationError as error:
             raise _foreign(path, f"line {number}", error.errors()[0]) from None
-    if not results and torn[: len(_BEGINS)] != _BEGINS[: len(torn)]:
-        raise _foreign(path, "its only line", {"msg": "it has no end"})
+    if torn[: len(_BEGINS)] != _BEGINS[: len(torn)]:
+        where = f"line {len(whole) + 1}" if whole else "its only line"
+        raise _foreign(path, where, {"msg": "it has no end"})
     return results, len(torn)
 
 

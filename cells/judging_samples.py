@@ -207,7 +207,12 @@ class _Docket:
 
     def recall(self, file: ResultFile, *, again: bool) -> None:
         """Take over the earlier results that were made of the very same, and begin the file with them."""
-        known = {} if again else {(item.task_id, item.basis.source): item for item in file.earlier}
+        classes = self._judge.classes
+        known = {
+            (item.task_id, item.basis.source): item
+            for item in file.earlier
+            if not again and classes.get(item.reading) == item.standing
+        }
         for job in self._work.jobs:
             found = known.get((job.task_id, digest_bytes(job.source)))
             if found is not None and found.basis == self._basis(job, self._suite(job.task_id)["digest"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ def result(number: int) -> Result:
         seconds=None,
         cpu_s=0.5,
         copy_of=None,
-        basis=Basis(**dict.fromkeys(names, str(number))),
+        basis=Basis(**{**dict.fromkeys(names, str(number)), "task_id": "Fake/0"}),
     )
 
 
@@ -128,3 +129,52 @@ def test_what_the_referee_does_not_take_is_refused(
         cli.main()
     assert f"options of referee 'evalplus': {option[2:].replace('-', '_')}" in capsys.readouterr().err
     assert not bench.out.exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"reading": "FAIL"}, "'FAIL' is said to be accepted"),
+        ({"standing": "rejected"}, "'PASS' is said to be rejected"),
+        ({"reading": "NONSENSE"}, "'NONSENSE' is said to be accepted"),
+        ({"tiers": []}, "tiers do not bear out"),
+        ({"tiers": [{"tier": "public", "reading": "FAIL", "passed": 0, "total": 1}]}, "tiers do not bear out"),
+        ({"tiers": [{"tier": "public", "reading": "PASS", "passed": 5, "total": 1}]}, "5 of 1 tests"),
+        ({"seconds": -1.0}, "below 0"),
+        ({"sample": -1}, "below 0"),
+        ({"task_id": "Fake/9"}, "its basis of 'Fake/0'"),
+    ],
+)
+def test_a_line_that_no_judge_writes_is_refused(tmp_path: Path, changed: dict[str, object], said: str) -> None:
+    """It is named, and nothing of the file counts."""
+    path = tmp_path / "results.jsonl"
+    line = json.loads(result(0).line())
+    path.write_text(json.dumps({**line, **changed}, sort_keys=True) + "\n")
+    with pytest.raises(UsageError, match=f"line 1 is no result.*{said}"), ResultFile(path):
+        pass
+
+
+def test_a_last_line_of_somebody_elses_is_not_cut_off(tmp_path: Path) -> None:
+    """Only the beginning of a result's line is taken for one that was not finished."""
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(result(0).line() + b"notes of mine")
+    with pytest.raises(UsageError, match=r"line 2 is no result.*no end"), ResultFile(path):
+        pass
+    path.write_bytes(result(0).line() + result(1).line()[:40])
+    with ResultFile(path) as file:
+        assert (len(file.earlier), file.torn) == (1, 40)
+
+
+@pytest.mark.parametrize("name", ["nul\0in it", "long" * 80, "no/such/folder"])
+def test_a_name_that_no_file_can_have_is_told(tmp_path: Path, name: str) -> None:
+    """With the next step."""
+    with pytest.raises(StorageError, match="Name another file with --out"), ResultFile(tmp_path / name):
+        pass
+
+
+def test_a_link_to_nothing_makes_no_file(tmp_path: Path) -> None:
+    """What it leads to is left alone."""
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="no regular file"), ResultFile(tmp_path / "link"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
