@@ -25,6 +25,7 @@ MACHINES: dict[str, dict[str, Any]] = {
         "by_kind": (141, 251),
         "fcntl": 72,
         "ioctl": 16,
+        "pidfd_send_signal": 424,
     },
     "aarch64": {
         "arch": 0xC00000B7,
@@ -32,6 +33,7 @@ MACHINES: dict[str, dict[str, Any]] = {
         "by_kind": (140, 30),
         "fcntl": 25,
         "ioctl": 29,
+        "pidfd_send_signal": 424,
     },
 }
 # Each would send a signal to whom a descriptor is made to belong.
@@ -71,6 +73,8 @@ def watcher_filter(machine: str, watcher: int, group: int) -> bytes:
     known = MACHINES[machine]
     rules = [_op(LOAD, 4), _op(EQUAL, known["arch"], 1, 0), _op(RETURN, KILL), _op(LOAD, 0)]
     rules += [_op(AT_LEAST, 0x40000000, 0, 1), _DENY]  # the x32 numbers of the same calls
+    # A folder of /proc serves as a descriptor of its process, and no filter sees whose it is.
+    rules += [_op(EQUAL, known["pidfd_send_signal"], 0, 1), _DENY]
     for number in known["aimed"]:
         rules += _refused(number, 0, (watcher, -1, -group))
     for number in known["by_kind"]:

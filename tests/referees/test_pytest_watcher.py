@@ -31,6 +31,7 @@ def test_nothing_reaches_the_watcher(name: str) -> None:
     for number in machine["by_kind"]:
         assert run_filter(program, arch, number, 0, WATCHER) == DENY
         assert run_filter(program, arch, number, 0, OTHER) == ALLOW
+    assert run_filter(program, arch, machine["pidfd_send_signal"], 3, 9) == DENY
     assert run_filter(program, arch, machine["fcntl"], 3, 8) == DENY
     assert run_filter(program, arch, machine["fcntl"], 3, 1) == ALLOW
     assert run_filter(program, arch, machine["ioctl"], 3, 0x8901) == DENY
