@@ -20,8 +20,9 @@ from harness.errors import RefereeError
 from harness.ports import RoomOpener, Workspace
 from harness.tree import Tree
 from referees import command_bundle
-from referees.command_subject_line import CLOSED, Bounds, Fault, Line, SubjectLine
+from referees.command_subject_line import Bounds, Fault, SubjectLine
 from referees.command_wire import REQUEST, packed, unpacked
+from referees.frame_line import CLOSED, Line
 from referees.pytest_wire import LOAD, WireError, frame, raw_frame
 
 __all__ = ["Broken", "Hearing", "Order", "hear"]

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from anyio.abc import ByteStream
 
 from harness.errors import RefereeError
 from harness.tree import Tree
 from referees.command_wire import packed, unpacked
-from referees.pytest_wire import FRAME, LOAD, WireError, frame, head, raw_frame
+from referees.frame_line import CLOSED, Line
+from referees.pytest_wire import FRAME, LOAD, WireError, frame, raw_frame
 
-__all__ = ["CLOSED", "Bounds", "Fault", "Line", "SubjectLine"]
+__all__ = ["Bounds", "Fault", "SubjectLine"]
 
-CLOSED = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 PATIENCE = 10
 """Times as long as all limits together may a machine take that does other things as well."""
 SAID = 2000
@@ -56,30 +55,6 @@ class Fault(Exception):  # noqa: N818 - it is the subject's fault, and named so
         self.reading = reading
         self.why = why
         self.sure = sure
-
-
-class Line:
-    """Frames over a stream of bytes."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self.stream = stream
-        self.buffer = bytearray()
-
-    async def _take(self, count: int) -> bytes:
-        while len(self.buffer) < count:
-            self.buffer += await self.stream.receive()
-        data = bytes(self.buffer[:count])
-        del self.buffer[:count]
-        return data
-
-    async def receive(self, limit: int = FRAME) -> tuple[bytes, bytes]:
-        """Kind and body of the next frame."""
-        length, kind = head(await self._take(5), limit)
-        return kind, await self._take(length)
-
-    async def send(self, data: bytes) -> None:
-        """Whole frames."""
-        await self.stream.send(data)
 
 
 class SubjectLine:

@@ -19,7 +19,8 @@ from harness.errors import RefereeError
 from harness.ports import RoomOpener, Workspace
 from harness.tree import Tree
 from referees import pytest_bundle
-from referees.pytest_room import CLOSED, Bounds, Fault, Line, SubjectRoom
+from referees.frame_line import CLOSED, Line
+from referees.pytest_room import Bounds, Fault, SubjectRoom
 from referees.pytest_wire import LINEAGE, WireError, frame, raw_frame
 
 __all__ = ["Hearing", "Order", "hear"]

@@ -28,7 +28,7 @@ _SENT = {
 }
 _OURS = (
     *dict.fromkeys(name for names in _SENT.values() for name in names),
-    *("pytest_bridge", "pytest_room", "pytest_report", "pytest_screen", "pytest_suite"),
+    *("frame_line", "pytest_bridge", "pytest_room", "pytest_report", "pytest_screen", "pytest_suite"),
 )
 
 _BOOT = """\

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from anyio.abc import ByteStream
 
 from harness.errors import RefereeError
 from harness.tree import Tree
-from referees.pytest_wire import FRAME, WireError, frame, head, raw_frame
+from referees.frame_line import CLOSED, Line
+from referees.pytest_wire import WireError, frame, raw_frame
 
-__all__ = ["CLOSED", "SILENCE_S", "Bounds", "Fault", "Line", "SubjectRoom"]
+__all__ = ["SILENCE_S", "Bounds", "Fault", "SubjectRoom"]
 
-CLOSED = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 SILENCE_S = 60.0
 """After this long without a word of its monitor, a room is lost."""
 
@@ -50,30 +49,6 @@ class Fault(Exception):  # noqa: N818 - it is the subject's fault, and named so
         self.reading = reading
         self.why = why
         self.breach = breach
-
-
-class Line:
-    """Frames over a stream of bytes."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self.stream = stream
-        self.buffer = bytearray()
-
-    async def _take(self, count: int) -> bytes:
-        while len(self.buffer) < count:
-            self.buffer += await self.stream.receive()
-        data = bytes(self.buffer[:count])
-        del self.buffer[:count]
-        return data
-
-    async def receive(self, limit: int = FRAME) -> tuple[bytes, bytes]:
-        """Kind and body of the next frame."""
-        length, kind = head(await self._take(5), limit)
-        return kind, await self._take(length)
-
-    async def send(self, data: bytes) -> None:
-        """Send frames, whole."""
-        await self.stream.send(data)
 
 
 class SubjectRoom:
