@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from cells.backends import AUTO, usable_backend
 from cells.leak_gate import refuse_leaking_tasks
 from cells.outlook import outlook
@@ -26,6 +28,7 @@ from harness.errors import PluginError, ProctorError, UsageError
 from harness.experiment import Experiment, ModelEntry, load_experiment
 from harness.messages import ModelIdentity
 from harness.registration import Registration, drift, load_registration, refuse_drift, save_registration
+from harness.repository import repository_facts
 from harness.values import CellKey
 
 __all__ = ["Frozen", "freeze", "reopen", "reopen_for_judging", "settle", "settle_for_judging"]
@@ -54,6 +57,7 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
     parts = assemble(experiment, SourceOrigin(path.parent))
     refuse_leaking_tasks(parts.tasks.values())
     registration = await _register(parts, identities, source=str(path), clock=clock)
+    registration = replace(registration, repository=await anyio.to_thread.run_sync(repository_facts, path))
     folder = runs / registration.id
     store = BlobStore(folder / "blobs")
     for task in parts.tasks.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cells.freeze import Frozen
+from harness.repository import dirt_text
 
 __all__ = ["freeze_lines"]
 
@@ -27,6 +28,8 @@ def freeze_lines(frozen: Frozen) -> Iterator[str]:
     for test in outlook["tests"]:
         what = f"{test['test']}, {test['alternative']}, n = {test['n']}"
         yield f"  {test['name']}: {what}: {_best(test['best_attainable_p'])}"
+    for line in dirt_text(registration.repository):
+        yield f"  {line}"
     for name, identity in frozen.identities.items():
         if identity.digest is None:
             yield f"  model {name}: no digest from its provider; only the served name {identity.served!r} is checked"

@@ -30,6 +30,7 @@ class Registration:
     plain name of each thing pinned ("arm B", "image", "task quickstart/Quick/0") to a digest or to facts; `cells` are
     the declared cells in the order of the plan, `refused` those that a gate does not let be built; `outlook` is what
     was computable before the first call (cell counts, the best p-value that each registered test can reach).
+    `repository` tells the git commit that the experiment file stood in, and what of it was not committed.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Registration:
     outlook: Mapping[str, Any]
     frozen_at: str
     source: str | None
+    repository: Mapping[str, Any] | None = None
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -61,7 +63,9 @@ class Registration:
 
     def to_bytes(self) -> bytes:
         """The canonical bytes that are on disk."""
-        where = {"id": self.id, "frozen_at": self.frozen_at, "source": self.source}
+        where: dict[str, Any] = {"id": self.id, "frozen_at": self.frozen_at, "source": self.source}
+        if self.repository is not None:
+            where["repository"] = dict(self.repository)
         return canonical_bytes({**self._content(), **where})
 
     @property
@@ -103,6 +107,7 @@ def load_registration(folder: Path) -> Registration:
             outlook=data["outlook"],
             frozen_at=data["frozen_at"],
             source=data["source"],
+            repository=data.get("repository"),
         )
     except FileNotFoundError:
         raise IntegrityError(f"{path} is missing: expected a run folder, made by `proctor freeze`") from None
