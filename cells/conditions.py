@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from cells.readable import Cell, Outcome
 from cells.settled import Settled
-from harness.outcome import CellOutcome
-from harness.values import CellKey, Declared, ExactPrice, Halt, Limit, LowerBoundPrice, Void, VoidPrice
+from harness.values import Declared, ExactPrice, Halt, Limit, LowerBoundPrice, Void, VoidPrice
 
 if TYPE_CHECKING:
     from harness.analysis import Quantity
@@ -129,7 +129,7 @@ def _rate(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def census(group: Group, cells: Iterable[CellKey], settled: Settled) -> Census:
+def census(group: Group, cells: Iterable[Cell], settled: Settled) -> Census:
     """Count the classes of `cells`."""
     keys = tuple(cells)
     found = [settled.outcomes[key] for key in keys if key in settled.outcomes]
@@ -159,11 +159,11 @@ def census(group: Group, cells: Iterable[CellKey], settled: Settled) -> Census:
     )
 
 
-def _figure(outcome: CellOutcome, quantity: Quantity) -> tuple[float | None, Bound]:
+def _figure(outcome: Outcome, quantity: Quantity) -> tuple[float | None, Bound]:
     spend = outcome.spend
     match quantity:
         case "tokens":
-            return spend.usage.total, "exact"
+            return spend.tokens, "exact"
         case "calls":
             return spend.calls, "exact"
         case "wall_s":
@@ -178,13 +178,13 @@ def _figure(outcome: CellOutcome, quantity: Quantity) -> tuple[float | None, Bou
                     return None, "exact"
 
 
-def priced(cells: Iterable[CellKey], settled: Settled) -> list[CellOutcome]:
+def priced(cells: Iterable[Cell], settled: Settled) -> list[Outcome]:
     """The outcomes in which the subject did something, so that a cost can be told of them."""
     found = (settled.outcomes.get(cell) for cell in cells)
     return [outcome for outcome in found if outcome is not None and isinstance(outcome.end, (Declared, Halt))]
 
 
-def median_of(outcomes: Iterable[CellOutcome], quantity: Quantity) -> Median:
+def median_of(outcomes: Iterable[Outcome], quantity: Quantity) -> Median:
     """The median of a quantity: undefined if any figure is unknown, for a median of the others would be of others."""
     figures = [_figure(outcome, quantity) for outcome in outcomes]
     known = [value for value, _ in figures if value is not None]
@@ -197,7 +197,7 @@ def median_of(outcomes: Iterable[CellOutcome], quantity: Quantity) -> Median:
     )
 
 
-def cost(group: Group, cells: Iterable[CellKey], settled: Settled) -> Cost:
+def cost(group: Group, cells: Iterable[Cell], settled: Settled) -> Cost:
     """The medians of cost of `cells`."""
     outcomes = priced(cells, settled)
     return Cost(
@@ -210,8 +210,8 @@ def cost(group: Group, cells: Iterable[CellKey], settled: Settled) -> Cost:
     )
 
 
-def _grouped(cells: Iterable[CellKey], *, tasks: bool) -> dict[Group, list[CellKey]]:
-    groups: dict[Group, list[CellKey]] = {}
+def _grouped(cells: Iterable[Cell], *, tasks: bool) -> dict[Group, list[Cell]]:
+    groups: dict[Group, list[Cell]] = {}
     for cell in cells:
         benchmark, task = (cell.benchmark, cell.task) if tasks else (None, None)
         group = Group(benchmark=benchmark, task=task, arm=cell.arm, extras=cell.extras, model=cell.model)
@@ -219,11 +219,11 @@ def _grouped(cells: Iterable[CellKey], *, tasks: bool) -> dict[Group, list[CellK
     return groups
 
 
-def by_condition(cells: Iterable[CellKey]) -> dict[Group, list[CellKey]]:
+def by_condition(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:
     """The cells of each condition, in the order declared."""
     return _grouped(cells, tasks=True)
 
 
-def by_arm(cells: Iterable[CellKey]) -> dict[Group, list[CellKey]]:
+def by_arm(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:
     """The cells of each arm with its extras and model, in the order declared."""
     return _grouped(cells, tasks=False)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from harness.values import CellKey, Unit
+from cells.readable import Cell
+from harness.values import Unit
 
 if TYPE_CHECKING:
     from harness.analysis import Contrast, Ratio
 
 __all__ = ["CellPair", "pair_up", "units"]
 
-CellPair: TypeAlias = tuple[CellKey, CellKey]
+CellPair: TypeAlias = tuple[Cell, Cell]
 """A treatment cell and the control cell it is compared with."""
 
-Cells: TypeAlias = list[CellKey]
+Cells: TypeAlias = list[Cell]
 
 
-def _side(item: Contrast | Ratio, arm: str, declared: Iterable[CellKey]) -> list[CellKey]:
+def _side(item: Contrast | Ratio, arm: str, declared: Iterable[Cell]) -> list[Cell]:
     return [
         cell for cell in declared if cell.arm == arm and cell.extras == item.extras and item.model in {None, cell.model}
     ]
@@ -35,24 +36,42 @@ def _unlike(item: Contrast | Ratio, treatment: Collection[object], control: Coll
     return None if treatment else f"{item.name}: no cell of {item.treatment!r} and {item.control!r} is declared"
 
 
-def pair_up(item: Contrast, declared: Sequence[CellKey]) -> tuple[list[CellPair], str | None]:
-    """The declared pairs of a contrast, and what is wrong with the two sets if they are not alike."""
-    treatment, control = (
-        {f"{cell.unit}|{cell.replicate}": cell for cell in _side(item, arm, declared)}
-        for arm in (item.treatment, item.control)
-    )
+def pair_up(item: Contrast, declared: Sequence[Cell]) -> tuple[list[CellPair], str | None]:
+    """
+    The declared pairs of a contrast, and what is wrong with the two sets if they are not alike.
+
+    There is no pair at all where a side has several cells that nothing tells apart: any choice among them would be one
+    that nobody registered.
+    """
+    sides: list[dict[str, Cell]] = []
+    for arm in (item.treatment, item.control):
+        by_pair: dict[str, Cell] = {}
+        for cell in _side(item, arm, declared):
+            first = by_pair.setdefault(f"{cell.unit}|{cell.replicate}", cell)
+            if first is not cell:
+                return [], _ambiguous(item, first, cell)
+        sides.append(by_pair)
+    treatment, control = sides
     pairs = [(cell, control[key]) for key, cell in treatment.items() if key in control]
     return pairs, _unlike(item, treatment, control)
 
 
-def units(item: Ratio, declared: Sequence[CellKey]) -> tuple[dict[Unit, tuple[Cells, Cells]], str | None]:
+def _ambiguous(item: Contrast, first: Cell, second: Cell) -> str:
+    replicate = "without a replicate" if first.replicate is None else f"with replicate {first.replicate}"
+    return (
+        f"{item.name}: cells {first} and {second} are both {first.unit} of arm {first.arm!r} {replicate}: nothing says "
+        "which of them makes a pair. Number the cells of a condition, or name one cell a side"
+    )
+
+
+def units(item: Ratio, declared: Sequence[Cell]) -> tuple[dict[Unit, tuple[Cells, Cells]], str | None]:
     """The declared cells of both arms by unit, as many as each has, and what is wrong if their units are not alike."""
     treatment, control = (_by_unit(_side(item, arm, declared)) for arm in (item.treatment, item.control))
     both = {unit: (cells, control[unit]) for unit, cells in treatment.items() if unit in control}
     return both, _unlike(item, treatment, control)
 
 
-def _by_unit(cells: Iterable[CellKey]) -> dict[Unit, Cells]:
+def _by_unit(cells: Iterable[Cell]) -> dict[Unit, Cells]:
     found: dict[Unit, Cells] = {}
     for cell in cells:
         found.setdefault(cell.unit, []).append(cell)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from cells.conditions import Median, median_of, priced
 from cells.contrasts import Status
 from cells.pairing import units
+from cells.readable import Cell, Outcome
 from cells.settled import Settled
 from cells.stats import best_attainable_p, resolvable_ratio, sign_test
-from harness.values import CellKey, Halt
+from harness.values import Halt
 
 if TYPE_CHECKING:
     from harness.analysis import Alternative, Quantity, Ratio
-    from harness.outcome import CellOutcome
 
 __all__ = ["RatioReading", "TaskRatio", "read_ratio"]
 
@@ -82,7 +82,7 @@ def _bound(treatment: Median, control: Median) -> Bound:
             return "unclear"
 
 
-def _task(item: Ratio, unit: str, cells: Sequence[Iterable[CellKey]], settled: Settled) -> TaskRatio:
+def _task(item: Ratio, unit: str, cells: Sequence[Iterable[Cell]], settled: Settled) -> TaskRatio:
     sides = [priced(side, settled) for side in cells]
     treatment, control = (median_of(outcomes, item.quantity) for outcomes in sides)
     smaller = min(treatment.n, control.n)
@@ -102,7 +102,7 @@ def _task(item: Ratio, unit: str, cells: Sequence[Iterable[CellKey]], settled: S
     )
 
 
-def _halts(outcomes: Sequence[CellOutcome]) -> int:
+def _halts(outcomes: Sequence[Outcome]) -> int:
     return sum(isinstance(outcome.end, Halt) for outcome in outcomes)
 
 

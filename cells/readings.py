@@ -16,9 +16,8 @@ from cells.conditions import Census, Cost, by_arm, by_condition, census, cost
 from cells.contrasts import ContrastReading, Status, adjust, read_contrast
 from cells.pairing import pair_up, units
 from cells.ratios import RatioReading, read_ratio
+from cells.readable import Cell, Outcome
 from cells.settled import Settled, class_label, settle
-from harness.outcome import CellOutcome
-from harness.values import CellKey
 
 if TYPE_CHECKING:
     from harness.analysis import Analysis, Contrast
@@ -78,8 +77,8 @@ class Scoreboard:
 
 
 def score(
-    declared: Iterable[CellKey],
-    outcomes: Iterable[CellOutcome],
+    declared: Iterable[Cell],
+    outcomes: Iterable[Outcome],
     analysis: Analysis,
     *,
     head: str | None,
@@ -147,7 +146,7 @@ def _standing(settled: Settled, analysis: Analysis, added: Sequence[Contrast]) -
     return status, (*refusals, *missing)
 
 
-def _said(settled: Settled, cell: CellKey) -> str:
+def _said(settled: Settled, cell: Cell) -> str:
     return ", ".join(class_label(outcome) for outcome in settled.tries[cell])
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
+from cells.readable import Cell, Outcome
 from harness.errors import IntegrityError
-from harness.outcome import CellOutcome
-from harness.values import CellKey, Halt, Void
+from harness.values import Halt, Void
 
 __all__ = ["Settled", "class_label", "settle"]
 
@@ -22,33 +23,33 @@ class Settled:
     none, an `undeclared` one is no part of the set. `repeated` counts lines that say again exactly what another says.
     """
 
-    declared: tuple[CellKey, ...]
-    outcomes: Mapping[CellKey, CellOutcome]
-    tries: Mapping[CellKey, tuple[CellOutcome, ...]]
-    missing: tuple[CellKey, ...]
-    doubled: tuple[CellKey, ...]
-    undeclared: tuple[CellKey, ...]
+    declared: tuple[Cell, ...]
+    outcomes: Mapping[Cell, Outcome]
+    tries: Mapping[Cell, tuple[Outcome, ...]]
+    missing: tuple[Cell, ...]
+    doubled: tuple[Cell, ...]
+    undeclared: tuple[Cell, ...]
     repeated: int
 
-    def passed(self, cell: CellKey) -> bool | None:
+    def passed(self, cell: Cell) -> bool | None:
         """True or False for a cell that was judged; None for one that has no number."""
         outcome = self.outcomes.get(cell)
         return None if outcome is None else outcome.passed
 
-    def halted(self, cell: CellKey) -> bool:
+    def halted(self, cell: Cell) -> bool:
         """Whether a limit stopped the cell."""
         outcome = self.outcomes.get(cell)
         return outcome is not None and isinstance(outcome.end, Halt)
 
-    def label(self, cell: CellKey) -> str:
+    def label(self, cell: Cell) -> str:
         """The class that a cell is counted under, with its limit or cause; MISSING or DOUBLED for one without any."""
         outcome = self.outcomes.get(cell)
         if outcome is None:
-            return "DOUBLED" if cell in self.doubled else "MISSING"
+            return "DOUBLED" if cell in self.tries else "MISSING"
         return class_label(outcome)
 
 
-def class_label(outcome: CellOutcome) -> str:
+def class_label(outcome: Outcome) -> str:
     """The class with its limit or cause: `PASS`, `HALT(tokens)`, `VOID(fence)`."""
     match outcome.end:
         case Halt(limit=limit):
@@ -59,40 +60,47 @@ def class_label(outcome: CellOutcome) -> str:
             return outcome.outcome_class
 
 
-def settle(declared: Iterable[CellKey], outcomes: Iterable[CellOutcome]) -> Settled:
+def settle(declared: Iterable[Cell], outcomes: Iterable[Outcome]) -> Settled:
     """
-    Sort the outcomes by declared cell. Tries of a cell may come in any order; `attempt` orders them.
+    Sort the outcomes by declared cell, in linear time. Tries of a cell may come in any order; `attempt` orders them.
 
     Raises `IntegrityError` if a cell is declared twice: no set of cells has that.
     """
     cells = tuple(declared)
-    if len(set(cells)) != len(cells):
-        twice = next(cell for cell in cells if cells.count(cell) > 1)
+    known = set(cells)
+    if len(known) != len(cells):
+        twice = next(cell for cell, times in Counter(cells).items() if times > 1)
         raise IntegrityError(f"cell {twice} is declared twice: expected each cell of a registration once")
 
-    tries: dict[CellKey, list[CellOutcome]] = {}
-    repeated = 0
-    for outcome in outcomes:
-        of_cell = tries.setdefault(outcome.cell, [])
-        if outcome in of_cell:
-            repeated += 1
-        else:
-            of_cell.append(outcome)
-    ordered = {cell: tuple(sorted(of_cell, key=lambda item: item.attempt)) for cell, of_cell in tries.items()}
-
-    known = set(cells)
-    doubled = tuple(cell for cell in cells if cell in ordered and _disagree(ordered[cell]))
+    ordered, repeated = _tries(outcomes)
+    disagreeing = {cell for cell, of_cell in ordered.items() if _disagree(of_cell)}
     return Settled(
         declared=cells,
-        outcomes={cell: ordered[cell][-1] for cell in cells if cell in ordered and cell not in doubled},
+        outcomes={cell: ordered[cell][-1] for cell in cells if cell in ordered and cell not in disagreeing},
         tries={cell: ordered[cell] for cell in cells if cell in ordered},
         missing=tuple(cell for cell in cells if cell not in ordered),
-        doubled=doubled,
-        undeclared=tuple(sorted(cell for cell in ordered if cell not in known)),
+        doubled=tuple(cell for cell in cells if cell in disagreeing),
+        undeclared=tuple(sorted((cell for cell in ordered if cell not in known), key=str)),
         repeated=repeated,
     )
 
 
-def _disagree(tries: tuple[CellOutcome, ...]) -> bool:
+def _tries(outcomes: Iterable[Outcome]) -> tuple[dict[Cell, tuple[Outcome, ...]], int]:
+    """The different outcomes of each cell by attempt, and how many only said again what another says."""
+    tries: dict[Cell, list[Outcome]] = {}
+    # An outcome as a whole has no hash. By what has one, the equal ones are found without comparing all with all.
+    alike: dict[Hashable, list[Outcome]] = {}
+    repeated = 0
+    for outcome in outcomes:
+        candidates = alike.setdefault((outcome.cell, outcome.attempt, outcome.end, outcome.spend), [])
+        if outcome in candidates:
+            repeated += 1
+        else:
+            candidates.append(outcome)
+            tries.setdefault(outcome.cell, []).append(outcome)
+    return {cell: tuple(sorted(of_cell, key=lambda item: item.attempt)) for cell, of_cell in tries.items()}, repeated
+
+
+def _disagree(tries: tuple[Outcome, ...]) -> bool:
     """Whether a cell was tried again after it was done with: only a VOID may be."""
     return any(outcome.is_final for outcome in tries[:-1])

@@ -44,6 +44,11 @@ class Spend:
     wall_s: float
     price: Price
 
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of all directions, None if any is unknown."""
+        return self.usage.total
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellOutcome:

@@ -35,6 +35,7 @@ __all__ = [
     "Verdict",
     "Void",
     "VoidPrice",
+    "no_bar",
 ]
 
 STRICT: ConfigDict = {"extra": "forbid", "allow_inf_nan": False}
@@ -47,7 +48,8 @@ Standing: TypeAlias = Literal["accepted", "rejected", "unscorable"]
 """What a referee's own class table makes of a reading."""
 
 
-def _no_bar(label: str, value: str) -> None:
+def no_bar(label: str, value: str) -> None:
+    """Raise `ValueError` for a name that can't be a part of a unit."""
     if not value or "|" in value or any(ch.isspace() and ch != " " for ch in value) or value != value.strip():
         raise ValueError(f"{label} is {value!r}: expected a non-empty name without '|', tabs, newlines or outer spaces")
 
@@ -62,7 +64,7 @@ class Unit:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            _no_bar(item.name, getattr(self, item.name))
+            no_bar(item.name, getattr(self, item.name))
 
     def __str__(self) -> str:
         return f"{self.benchmark}|{self.model}|{self.task}"
@@ -81,7 +83,7 @@ class CellKey:
 
     def __post_init__(self) -> None:
         for label in ("benchmark", "task", "arm", "extras", "model"):
-            _no_bar(label, getattr(self, label))
+            no_bar(label, getattr(self, label))
         if self.replicate < 1:
             raise ValueError(f"replicate is {self.replicate}: expected 1 or more")
 
@@ -175,13 +177,16 @@ class Declared:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Halt:
-    """A budget or cap stopped the seat: never a failure. `bound` and `spent` are in the limit's own unit."""
+    """
+    A budget or cap stopped the seat: never a failure. `bound` and `spent` are in the limit's own unit, None where
+    another harness that stopped its seat did not tell them.
+    """
 
     __pydantic_config__ = STRICT
     limit: Limit
     scope: Literal["cell", "arm", "run"]
-    bound: float
-    spent: float
+    bound: float | None
+    spent: float | None
     kind: Literal["HALT"] = "HALT"
 
 

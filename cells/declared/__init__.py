@@ -1,0 +1,1 @@
+"""Declared sets of cells: from any harness's file, named one by one, read side by side."""

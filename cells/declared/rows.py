@@ -1,0 +1,135 @@
+"""
+A cell that another harness played, as the readings take it: from a table, a log, or a folder of jobs.
+
+It is named by its run and its id. What the other harness did not say is None, never 0 and never a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from harness.values import Declared, End, Halt, Price, Standing, Unit, Void, no_bar
+
+__all__ = ["ForeignCell", "ForeignKey", "ForeignReading", "ForeignSpend"]
+
+
+@lru_cache(maxsize=4096)
+def _unit(benchmark: str, model: str, task: str) -> Unit:
+    """Units are few and cells are many; each unit is made and checked once."""
+    return Unit(benchmark=benchmark, model=model, task=task)
+
+
+@lru_cache(maxsize=65536)
+def _checked(label: str, value: str) -> None:
+    no_bar(label, value)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=True)
+class ForeignKey:
+    """
+    Whose cell this is (`run`), what it is called there (`id`), and its condition.
+
+    `replicate` is None where the other harness did not number the cells of a condition. Raises `ValueError` for a part
+    that can't be part of a unit or a name.
+    """
+
+    run: str
+    id: str
+    benchmark: str
+    task: str
+    arm: str
+    extras: str
+    model: str
+    replicate: int | None = None
+
+    def __post_init__(self) -> None:
+        for label in ("benchmark", "task", "arm", "extras", "model"):
+            _checked(label, getattr(self, label))
+        if not self.run or not self.id:
+            raise ValueError(f"cell {self.run!r}/{self.id!r}: expected a run and an id, neither of them empty")
+        if self.replicate is not None and self.replicate < 1:
+            raise ValueError(f"replicate is {self.replicate}: expected 1 or more")
+
+    def __hash__(self) -> int:
+        return hash((self.run, self.id))
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """What identifies the cell: ids repeat across runs."""
+        return self.run, self.id
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that this cell's outcome is paired by."""
+        return _unit(self.benchmark, self.model, self.task)
+
+    def __str__(self) -> str:
+        return f"{self.run}/{self.id}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForeignReading:
+    """What the other harness's referee said (`PASS`, `NO_BUILD`, a word of its own), and what that counts as."""
+
+    reading: str
+    standing: Standing
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForeignSpend:
+    """What a try cost: tokens of all directions, calls of the model, seconds of the seat, and a typed price."""
+
+    price: Price
+    tokens: int | None = None
+    calls: int | None = None
+    wall_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForeignCell:
+    """
+    One try of a foreign cell. As with recorded ones the END decides first: a `verdict` stands beside DECLARED only, a
+    `would_be` (what the referee said of a halted cell's work, a diagnostic) beside HALT only.
+
+    `labels` are further words of the other harness (an account, a stage), kept and never counted.
+    """
+
+    cell: ForeignKey
+    end: End
+    spend: ForeignSpend
+    attempt: int = 1
+    verdict: ForeignReading | None = None
+    would_be: ForeignReading | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.end, Declared) != (self.verdict is not None):
+            raise ValueError(f"{self.cell}: expected a verdict beside DECLARED, and beside nothing else")
+        if self.would_be is not None and not isinstance(self.end, Halt):
+            raise ValueError(f"{self.cell}: a would-be reading beside {self.end.kind}: expected one beside HALT only")
+        if self.attempt < 1:
+            raise ValueError(f"{self.cell}: attempt is {self.attempt}: expected 1 or more")
+
+    @property
+    def outcome_class(self) -> str:
+        """The class that is printed: the reading of a declared end, else the kind of the end."""
+        return self.end.kind if self.verdict is None else self.verdict.reading
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False for a declared end that was accepted or rejected; None for everything without a number."""
+        if self.verdict is None or self.verdict.standing == "unscorable":
+            return None
+        return self.verdict.standing == "accepted"
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the other harness's referee could not decide."""
+        return self.verdict is not None and self.verdict.standing == "unscorable"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the cell is done with; a VOID may have been tried again."""
+        return not isinstance(self.end, Void)

@@ -1,0 +1,1 @@
+"""Tests: declared sets of cells."""
