@@ -1,42 +1,23 @@
-"""The census of classes and the medians of cost, of one condition or of an arm over all its tasks."""
+"""The census of classes, of one condition or of an arm over all its tasks."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import get_args
 
-from cells.readable import Cell, Outcome
+from cells.readable import Cell
 from cells.settled import Settled
-from harness.values import Declared, ExactPrice, Halt, Limit, LowerBoundPrice, Void, VoidPrice
+from harness.values import Halt, Limit, Void
 
-if TYPE_CHECKING:
-    from harness.analysis import Quantity
-
-__all__ = [
-    "CLASSES",
-    "Census",
-    "Cost",
-    "Group",
-    "Median",
-    "by_arm",
-    "by_condition",
-    "census",
-    "cost",
-    "median_of",
-    "priced",
-]
+__all__ = ["CLASSES", "Census", "Group", "by_arm", "by_condition", "census"]
 
 CLASSES = (
     *("PASS", "FAIL", "NO_BUILD", "INTERFACE_MISS", "TIMEOUT", "MEMORY", "CRASH", "UNSCORABLE"),
     *("HALT", "FAILED_BOOT", "VOID", "REFUSED", "MISSING", "DOUBLED"),
 )
 """The classes that every census prints, at zero too; a referee's finer ones stand after them."""
-
-Bound: TypeAlias = Literal["exact", "at_least"]
-"""Whether a figure is exact, or has a lower bound in it and so is one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
@@ -90,41 +71,6 @@ class Census:
         return f"{self.judged} of {self.planned} judged, {self.halted} halted, {self.void} void{rest}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Median:
-    """
-    A median over `n` cells, or None if there is no cell or if the figure of one (`unknown` of them) is not known.
-
-    It is `at_least` if `lower_bounds` of the figures are lower bounds: then so is the median.
-    """
-
-    value: float | None
-    n: int
-    unknown: int
-    lower_bounds: int
-
-    @property
-    def bound(self) -> Bound:
-        """Whether the value is exact or a lower bound."""
-        return "at_least" if self.lower_bounds else "exact"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cost:
-    """
-    Medians over the `n` cells of a group in which the subject did something: declared or halted ends.
-
-    `tokens` are of all directions, `calls` of the model, `wall_s` seconds of the seat, `usd` US dollars.
-    """
-
-    group: Group
-    n: int
-    tokens: Median
-    calls: Median
-    wall_s: Median
-    usd: Median
-
-
 def _rate(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
@@ -156,57 +102,6 @@ def census(group: Group, cells: Iterable[Cell], settled: Settled) -> Census:
         pass_rate=_rate(passed, len(judged)),
         rate_low=_rate(passed, len(judged) + halted),
         rate_high=_rate(passed + halted, len(judged) + halted),
-    )
-
-
-def _figure(outcome: Outcome, quantity: Quantity) -> tuple[float | None, Bound]:
-    spend = outcome.spend
-    match quantity:
-        case "tokens":
-            return spend.tokens, "exact"
-        case "calls":
-            return spend.calls, "exact"
-        case "wall_s":
-            return spend.wall_s, "exact"
-        case "usd":
-            match spend.price:
-                case ExactPrice(usd=usd):
-                    return usd, "exact"
-                case LowerBoundPrice(usd=usd):
-                    return usd, "at_least"
-                case VoidPrice():
-                    return None, "exact"
-
-
-def priced(cells: Iterable[Cell], settled: Settled) -> list[Outcome]:
-    """The outcomes in which the subject did something, so that a cost can be told of them."""
-    found = (settled.outcomes.get(cell) for cell in cells)
-    return [outcome for outcome in found if outcome is not None and isinstance(outcome.end, (Declared, Halt))]
-
-
-def median_of(outcomes: Iterable[Outcome], quantity: Quantity) -> Median:
-    """The median of a quantity: undefined if any figure is unknown, for a median of the others would be of others."""
-    figures = [_figure(outcome, quantity) for outcome in outcomes]
-    known = [value for value, _ in figures if value is not None]
-    whole = bool(figures) and len(known) == len(figures)
-    return Median(
-        value=float(median(known)) if whole else None,
-        n=len(figures),
-        unknown=len(figures) - len(known),
-        lower_bounds=sum(bound == "at_least" for _, bound in figures),
-    )
-
-
-def cost(group: Group, cells: Iterable[Cell], settled: Settled) -> Cost:
-    """The medians of cost of `cells`."""
-    outcomes = priced(cells, settled)
-    return Cost(
-        group=group,
-        n=len(outcomes),
-        tokens=median_of(outcomes, "tokens"),
-        calls=median_of(outcomes, "calls"),
-        wall_s=median_of(outcomes, "wall_s"),
-        usd=median_of(outcomes, "usd"),
     )
 
 

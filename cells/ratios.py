@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from cells.conditions import Median, median_of, priced
 from cells.contrasts import Status
+from cells.costs import Median, median_of, priced
 from cells.pairing import units
 from cells.readable import Cell, Outcome
 from cells.settled import Settled

@@ -12,8 +12,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cells.conditions import Census, Cost, by_arm, by_condition, census, cost
+from cells.conditions import Census, by_arm, by_condition, census
 from cells.contrasts import ContrastReading, Status, adjust, read_contrast
+from cells.costs import Cost, cost
 from cells.pairing import pair_up, units
 from cells.ratios import RatioReading, read_ratio
 from cells.readable import Cell, Outcome

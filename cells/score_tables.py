@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from cells.conditions import CLASSES, Census, Cost, Group, Median
+from cells.conditions import CLASSES, Census, Group
+from cells.costs import Cost, Median
 from cells.figures import UNDEFINED, figure, rate_text, whole_text
 from cells.readings import Scoreboard
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import cells.stats
-from cells.conditions import CLASSES, Census, Cost, Group, Median
+from cells.conditions import CLASSES, Census, Group
 from cells.contrasts import ContrastReading, PairCounts
+from cells.costs import Cost, Median
 from cells.ratios import RatioReading, TaskRatio
 from cells.readings import Scoreboard, Tries
 from harness.analysis import Analysis, Contrast, Ratio
