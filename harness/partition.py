@@ -10,6 +10,7 @@ grid has, so nothing is enumerated: O(rows^2 x axes) on bit sets of pieces, in e
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -56,8 +57,15 @@ def fault_of_table(rows: Sequence[Mapping[Axis, Span]], domains: Mapping[Axis, D
 
 
 def _mask(span: Span, points: Sequence[Point]) -> int:
-    """The pieces of an axis that a span claims, a bit each."""
-    return sum(1 << at for at, point in enumerate(points) if point in span)
+    """The pieces of an axis that a span claims, a bit each: numbers in their order, then undefined."""
+    numbers = [point for point in points if point is not None]
+    start, end = 0, len(numbers) if span.numbers else 0
+    if span.low is not None:
+        start = bisect_left(numbers, span.low) if span.low_closed else bisect_right(numbers, span.low)
+    if span.high is not None:
+        end = bisect_right(numbers, span.high) if span.high_closed else bisect_left(numbers, span.high)
+    mask = (1 << max(start, end)) - (1 << start)
+    return mask | (1 << len(numbers) if span.undefined and len(points) > len(numbers) else 0)
 
 
 def _first(mask: int) -> int:
