@@ -6,6 +6,7 @@ cell has a gate of its own.
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from cells.house import House
 from cells.journal import Journal
@@ -14,9 +15,10 @@ from fences.gate import refusal_text
 from fences.qualification import Qualification, Qualified, qualify
 from fences.rendering import check_requires
 from fences.rows import ProbeRow, row_line, rows_to_json
-from harness.errors import FenceError, GateRefused
+from harness.errors import Blamed, FenceError, GateRefused
+from harness.tree import Tree
 
-__all__ = ["gate_of_cells", "pass_the_gate"]
+__all__ = ["gate_of_cells", "pass_the_gate", "repeat_the_probes"]
 
 
 async def pass_the_gate(house: House, journal: Journal) -> Qualification:
@@ -87,3 +89,25 @@ def gate_of_cells(house: House, qualification: Qualification) -> AbstractAsyncCo
         pinned={**{name: pins[name] for name in names}, "image": pins["image"]["digest"]},
         clock=house.clock,
     )
+
+
+async def repeat_the_probes(house: House, journal: Journal, gate: CellGate) -> None:
+    """
+    Try every structural probe once more when a session's last cell has ended, in a fresh room behind the same fence,
+    and record what was found: one room and one program, as each cell's own gate.
+
+    Raises `GateRefused` when something is not as it was when the fence was qualified. Where no room can be had nothing
+    could be looked at, and the record says that.
+    """
+    found: dict[str, Any] = {"holds": None, "why": "", "findings": {}, "ms": {}}
+    try:
+        async with house.seat_room() as room:
+            reading = await gate.before(room, Tree())
+        found |= {"holds": True, "findings": dict(reading.findings), "ms": dict(reading.ms)}
+    except FenceError as error:
+        found |= {"holds": False, "why": str(error)}
+    except Blamed as error:
+        found |= {"why": f"{error.cause}: {error}"}
+    await journal.add("fence.repeated", found)
+    if found["holds"] is False:
+        raise GateRefused("fence", f"the fence does not hold any more at the end of the session: {found['why']}")

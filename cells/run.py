@@ -2,11 +2,11 @@
 The main path: a registered experiment, from its frozen pins to its last outcome.
 
     reopen the registration -> take the record -> probe the fences -> judge the controls -> play what is left
+    -> probe once more
 """
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +16,15 @@ import anyio
 
 from cells.controls import run_controls, withdrawn
 from cells.freeze import Frozen, reopen
-from cells.gatehouse import gate_of_cells, pass_the_gate
+from cells.gatehouse import gate_of_cells, pass_the_gate, repeat_the_probes
 from cells.house import House, open_models
 from cells.journal import Journal, Watcher
 from cells.leak_gate import search_the_image
 from cells.plan import remaining
 from cells.recover import charge_past_tries, close_open_tries
 from cells.schedule import play_all
+from cells.session_facts import session_facts
 from harness.clock import Clock, SystemClock
-from harness.code import proctor_version
 from harness.errors import GateRefused, unwrapped
 from harness.outcome import CellOutcome, Spend, outcome_to_json
 from harness.record import Record
@@ -109,25 +109,16 @@ async def _one_session(house: House, journal: Journal, todo: Sequence[CellKey], 
 
 
 async def _play_session(house: House, journal: Journal, todo: Sequence[CellKey]) -> None:
-    """Fences, controls, then the cells: nothing scored happens before the first two hold."""
-    backend = house.parts.backend
-    await journal.add(
-        "session.started",
-        {
-            "proctor": proctor_version(),
-            "python": platform.python_version(),
-            "backend": backend.name,
-            "engine": dict(await backend.engine()),
-            "guarantees": dict(await backend.guarantees()),
-            "cells": len(todo),
-        },
-    )
+    """Fences, controls, then the cells, then the fence again: nothing scored happens before the first two hold."""
+    await journal.add("session.started", {**await session_facts(house), "cells": len(todo)})
     qualification = await pass_the_gate(house, journal)
     await search_the_image(house.parts, journal, run=house.registration.id)
     await run_controls(house, journal, sorted({f"{cell.benchmark}/{cell.task}" for cell in todo}))
     playable = await _withdraw(journal, todo)
     async with open_models(house), gate_of_cells(house, qualification) as gate:
-        await play_all(replace(house, gate=gate), journal, playable)
+        if playable:
+            await play_all(replace(house, gate=gate), journal, playable)
+            await repeat_the_probes(house, journal, gate)
 
 
 async def _withdraw(journal: Journal, todo: Sequence[CellKey]) -> list[CellKey]:

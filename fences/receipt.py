@@ -21,7 +21,7 @@ from harness.values import STRICT
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Receipt", "probes_digest", "receipt_from_json", "registered_probes", "take_receipt"]
+__all__ = ["Receipt", "node", "probes_digest", "receipt_from_json", "registered_probes", "take_receipt"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,6 +102,11 @@ def probes_digest() -> str:
     )
 
 
+def node() -> str:
+    """The machine as receipts and sessions name it: its name, system, kernel and architecture."""
+    return f"{platform.node()} {platform.system()} {platform.release()} {platform.machine()}"
+
+
 async def take_receipt(backend: WorkspaceBackend, policy: FencePolicy, image: str) -> Receipt:
     """The receipt of a table that would be taken here and now."""
     return Receipt(
@@ -111,7 +116,7 @@ async def take_receipt(backend: WorkspaceBackend, policy: FencePolicy, image: st
         backend=backend.name,
         engine=dict(await backend.engine()),
         guarantees=dict(await backend.guarantees()),
-        node=f"{platform.node()} {platform.system()} {platform.release()} {platform.machine()}",
+        node=node(),
         probes=probes_digest(),
         code=code_digest(),
     )
