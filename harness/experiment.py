@@ -13,7 +13,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.analysis import Analysis
-from harness.errors import ExperimentError, unknown_name
+from harness.errors import ExperimentError
+from harness.table_faults import explain
 
 __all__ = [
     "ArmEntry",
@@ -345,43 +346,4 @@ def parse_experiment(text: str, origin: str = "experiment.toml") -> Experiment:
     except tomllib.TOMLDecodeError as error:
         raise ExperimentError(f"{origin} is not valid TOML: {error}") from None
     except ValidationError as error:
-        raise ExperimentError(_explain(error, origin)) from None
-
-
-def _explain(error: ValidationError, origin: str) -> str:
-    """One line a fault: where it stands, what stands there, what was expected."""
-    lines = []
-    for fault in error.errors(include_url=False):
-        where = ".".join(str(part) for part in fault["loc"] if part not in {"constrained-str", "ArmEntry"})
-        if fault["type"] == "extra_forbidden":
-            known = _fields_at(fault["loc"][:-1])
-            lines.append(f"{where}: " + unknown_name("key", str(fault["loc"][-1]), known))
-        elif fault["type"] == "missing":
-            lines.append(f"{where}: missing, and required")
-        else:
-            shown = repr(fault["input"])
-            lines.append(f"{where or 'file'}: {fault['msg']}, got {shown if len(shown) <= 80 else shown[:77] + '...'}")
-    return f"{origin} can't be used:\n  " + "\n  ".join(lines)
-
-
-def _fields_at(location: tuple[int | str, ...]) -> list[str]:
-    """The field names of the table that stands at a validation error's location."""
-    tables: list[type[BaseModel]] = [Experiment]
-    for part in location:
-        if isinstance(part, int):
-            continue
-        inner = [
-            found
-            for table in tables
-            if part in table.model_fields
-            for found in _tables_in(table.model_fields[part].annotation)
-        ]
-        tables = inner or [table for table in tables if table.__name__ == part] or tables
-    return sorted({name for table in tables for name in table.model_fields})
-
-
-def _tables_in(annotation: Any) -> list[type[BaseModel]]:
-    """The table types inside an annotation such as `list[TaskEntry]` or `TaskDraw | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [found for part in getattr(annotation, "__args__", ()) for found in _tables_in(part)]
+        raise ExperimentError(explain(error, origin, Experiment)) from None

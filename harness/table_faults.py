@@ -1,0 +1,50 @@
+"""What is wrong with a file of tables that a person wrote: lines that name the place, the value and the known keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from harness.errors import unknown_name
+
+__all__ = ["explain"]
+
+
+def explain(error: ValidationError, origin: str, root: type[BaseModel]) -> str:
+    """One line a fault of the file `origin`, whose whole is a `root`: where it is, what is there, what was expected."""
+    lines = []
+    for fault in error.errors(include_url=False):
+        where = ".".join(str(part) for part in fault["loc"] if part not in {"constrained-str", "ArmEntry"})
+        if fault["type"] == "extra_forbidden":
+            known = _fields_at(fault["loc"][:-1], root)
+            lines.append(f"{where}: " + unknown_name("key", str(fault["loc"][-1]), known))
+        elif fault["type"] == "missing":
+            lines.append(f"{where}: missing, and required")
+        else:
+            shown = repr(fault["input"])
+            lines.append(f"{where or 'file'}: {fault['msg']}, got {shown if len(shown) <= 80 else shown[:77] + '...'}")
+    return f"{origin} can't be used:\n  " + "\n  ".join(lines)
+
+
+def _fields_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
+    """The field names of the table that stands at a validation error's location."""
+    tables: list[type[BaseModel]] = [root]
+    for part in location:
+        if isinstance(part, int):
+            continue
+        inner = [
+            found
+            for table in tables
+            if part in table.model_fields
+            for found in _tables_in(table.model_fields[part].annotation)
+        ]
+        tables = inner or [table for table in tables if table.__name__ == part] or tables
+    return sorted({name for table in tables for name in table.model_fields})
+
+
+def _tables_in(annotation: Any) -> list[type[BaseModel]]:
+    """The table types inside an annotation such as `list[TaskEntry]` or `TaskDraw | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for part in getattr(annotation, "__args__", ()) for found in _tables_in(part)]
