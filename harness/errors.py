@@ -4,6 +4,7 @@ Every error Proctor raises on purpose, sorted by who has to act.
     ProctorError
     ├── UsageError            the person at the terminal: something asked for is not right
     │   ├── ExperimentError       the experiment file
+    │   ├── DeclarationError      a declaration of cells, or a file of them
     │   ├── TaskError             a task folder or data set
     │   ├── PluginError           an arm, referee, probe, seat, model or workspace plugin
     │   ├── ImageError            an image that is missing or can't be built
@@ -37,6 +38,7 @@ __all__ = [
     "BusyError",
     "ContentRefused",
     "ContextTruncated",
+    "DeclarationError",
     "DriftError",
     "ExperimentError",
     "FenceError",
@@ -69,6 +71,10 @@ class UsageError(ProctorError):
 
 class ExperimentError(UsageError):
     """The experiment file can't be used."""
+
+
+class DeclarationError(UsageError):
+    """A declaration of cells, or a file of cells, can't be used."""
 
 
 class TaskError(UsageError):
