@@ -15,7 +15,7 @@ from harness.values import Declared, ExactPrice, Halt, LowerBoundPrice, VoidPric
 if TYPE_CHECKING:
     from harness.analysis import Quantity
 
-__all__ = ["Cost", "Median", "cost", "median_of", "priced"]
+__all__ = ["Cost", "Median", "cost", "figure_of", "median_of", "priced"]
 
 Bound: TypeAlias = Literal["exact", "at_least"]
 """Whether a figure is exact, or has a lower bound in it and so is one."""
@@ -56,7 +56,8 @@ class Cost:
     usd: Median
 
 
-def _figure(outcome: Outcome, quantity: Quantity) -> tuple[float | None, Bound]:
+def figure_of(outcome: Outcome, quantity: Quantity) -> tuple[float | None, Bound]:
+    """A quantity of one try, None where it is unknown, and whether it is a lower bound only."""
     spend = outcome.spend
     match quantity:
         case "tokens":
@@ -83,7 +84,7 @@ def priced(cells: Iterable[Cell], settled: Settled) -> list[Outcome]:
 
 def median_of(outcomes: Iterable[Outcome], quantity: Quantity) -> Median:
     """The median of a quantity: undefined if any figure is unknown, for a median of the others would be of others."""
-    figures = [_figure(outcome, quantity) for outcome in outcomes]
+    figures = [figure_of(outcome, quantity) for outcome in outcomes]
     known = [value for value, _ in figures if value is not None]
     whole = bool(figures) and len(known) == len(figures)
     return Median(
