@@ -55,6 +55,14 @@ class Span:
         below = self.high is None or point < self.high or (self.high_closed and point == self.high)
         return self.numbers and above and below
 
+    def covers(self, other: Span) -> bool:
+        """Whether everything in the other span is in this one too."""
+        return all(point in self for point in _everything([self, other]) if point in other)
+
+    def meets(self, other: Span) -> bool:
+        """Whether something is in both."""
+        return any(point in self and point in other for point in _everything([self, other]))
+
     @property
     def ends(self) -> frozenset[Fraction]:
         """The end points that there are."""
@@ -176,3 +184,8 @@ class Domain:
             return (low + high) / 2
         after = Fraction(math.floor(low) + 1)
         return after if after < high else None
+
+
+def _everything(spans: Iterable[Span]) -> list[Point]:
+    """One point of each piece that the spans cut all that there is into."""
+    return Domain(undefined=True).points(spans)
