@@ -26,7 +26,17 @@ def _checked(label: str, value: str) -> None:
     no_bar(label, value)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=True)
+def _is_name(value: str) -> bool:
+    return bool(value) and value.isprintable() and value == value.strip()
+
+
+@lru_cache(maxsize=4096)
+def _checked_name(label: str, value: str) -> None:
+    if not _is_name(value):
+        raise ValueError(f"{label} is {value!r}: expected a name that prints on one line, without outer spaces")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ForeignKey:
     """
     Whose cell this is (`run`), what it is called there (`id`), and its condition.
@@ -47,8 +57,9 @@ class ForeignKey:
     def __post_init__(self) -> None:
         for label in ("benchmark", "task", "arm", "extras", "model"):
             _checked(label, getattr(self, label))
-        if not self.run or not self.id:
-            raise ValueError(f"cell {self.run!r}/{self.id!r}: expected a run and an id, neither of them empty")
+        _checked_name("run", self.run)
+        if not _is_name(self.id):
+            _checked_name("id", self.id)
         if self.replicate is not None and self.replicate < 1:
             raise ValueError(f"replicate is {self.replicate}: expected 1 or more")
 

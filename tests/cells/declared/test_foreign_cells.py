@@ -78,8 +78,10 @@ def test_a_ratio_of_medians_needs_no_replicate():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"run": ""}, "expected a run and an id"),
-        ({"id_": ""}, "expected a run and an id"),
+        ({"run": ""}, "run is ''"),
+        ({"id_": ""}, "id is ''"),
+        ({"id_": "c\n1"}, "expected a name that prints on one line"),
+        ({"id_": " c1"}, "without outer spaces"),
         ({"replicate": 0}, "expected 1 or more"),
         ({"task": "a|b"}, "task is 'a|b'"),
         ({"model": ""}, "model is ''"),

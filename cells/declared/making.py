@@ -1,0 +1,192 @@
+"""Rows of a file made into cells, as the declaration says what each column holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from cells.declared.reading_values import BadValue, as_count, as_flag, as_number, as_text
+from cells.declared.rows import ForeignCell, ForeignKey, ForeignReading, ForeignSpend
+from cells.declared.source import CONDITION, Source
+from cells.declared.tables import rows_of
+from cells.declared.words import end_of, verdict_of
+from harness.errors import DeclarationError
+from harness.money import dollars, in_figures, to_cents
+from harness.values import Declared, End, ExactPrice, FailedBoot, Halt, LowerBoundPrice, Price, VoidPrice
+
+__all__ = ["cells_of"]
+
+NAMED_FAULTS = 20
+"""How many bad rows of one file are named; more are no further news."""
+
+
+def cells_of(path: Path, source: Source) -> Iterator[ForeignCell]:
+    """
+    The cells of one file, row by row.
+
+    Raises `DeclarationError` for a file that can't be read as it was said to be, and after its last row for all that
+    is wrong in rows, each with its place and column; the first twenty are named.
+    """
+    maker = _Maker(source)
+    unit, rows = rows_of(path, maker.wanted, source)
+    faults: list[str] = []
+    for place, values in rows:
+        try:
+            cell = maker.make(values)
+        except _Fault as fault:
+            faults.append(f"{path}, {unit} {place}, {fault}")
+            if len(faults) == NAMED_FAULTS:
+                faults.append("and perhaps more: the reading stopped here")
+                break
+            continue
+        if not faults:
+            yield cell
+    if faults:
+        raise DeclarationError("\n".join(faults))
+
+
+class _Fault(Exception):  # noqa: N818 - becomes a line of one error
+    """What is wrong with a row: its column, and why."""
+
+    def __init__(self, column: str, why: object) -> None:
+        super().__init__(f"column {column!r}: {why}")
+
+
+class _Maker:
+    """Makes one cell of one row; what is the same for all rows is worked out once."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        columns = source.columns.model_dump(exclude_none=True)
+        self._at = {name: number for number, name in enumerate(columns)}
+        self._labels = {label: len(columns) + number for number, label in enumerate(source.labels)}
+        self.wanted: list[str] = [*columns.values(), *source.labels.values()]
+        self._constants = source.constants.model_dump(exclude_none=True)
+        self._condition = [(name, self._at[name]) for name in CONDITION if name in self._at]
+        self._missing = frozenset(source.missing)
+        self._flags = dict.fromkeys(source.yes, True) | dict.fromkeys(source.no, False)
+        self._verdicts = {
+            word: ForeignReading(**verdict_of(word, meaning).model_dump()) for word, meaning in source.verdicts.items()
+        }
+        self._known: dict[str, str] = {}
+
+    def make(self, values: Sequence[Any]) -> ForeignCell:
+        """The cell of a row. Raises `_Fault` for the first value that can't be what its column holds."""
+        key = self._key(values)
+        word = self._text("end", values)
+        end = self._end(word)
+        said = self._reading(end, values)
+        try:
+            return ForeignCell(
+                cell=key,
+                attempt=self._count("attempt", values, least=1) or 1,
+                end=end,
+                verdict=said if isinstance(end, Declared) else None,
+                would_be=said if isinstance(end, Halt) else None,
+                spend=ForeignSpend(
+                    price=self._price(end, values),
+                    tokens=self._count("tokens", values),
+                    calls=self._count("calls", values),
+                    wall_s=self._number("wall_s", values),
+                ),
+                labels={label: text for label in self._labels if (text := self._label(label, values)) is not None},
+            )
+        except ValueError as error:
+            raise _Fault(self._column("end"), error) from None
+
+    def _key(self, values: Sequence[Any]) -> ForeignKey:
+        parts = self._constants | {name: self._shared(self._text(name, values)) for name, _ in self._condition}
+        replicate = self._count("replicate", values, least=1)
+        try:
+            return ForeignKey(id=self._text("id", values), replicate=replicate, **parts)
+        except ValueError as error:
+            named = str(error).partition(" ")[0]
+            raise _Fault(self._column(named if named in self._at else "id"), error) from None
+
+    def _shared(self, text: str) -> str:
+        """Many rows say the same words: each is kept once."""
+        return self._known.setdefault(text, text)
+
+    def _column(self, name: str) -> str:
+        return self.wanted[self._at[name]]
+
+    def _said(self, name: str, values: Sequence[Any]) -> Any:
+        """The value of a field, None where nothing was said."""
+        at = self._at.get(name)
+        if at is None:
+            return None
+        value = values[at]
+        return None if value is None or (type(value) is str and value in self._missing) else value
+
+    def _text(self, name: str, values: Sequence[Any]) -> str:
+        value = self._said(name, values)
+        if value is None:
+            raise _Fault(self._column(name), f"nothing: expected the {name} of every row")
+        try:
+            return as_text(value)
+        except BadValue as error:
+            raise _Fault(self._column(name), error) from None
+
+    def _number(self, name: str, values: Sequence[Any]) -> float | None:
+        value = self._said(name, values)
+        try:
+            return None if value is None else as_number(value, self.source.decimal)
+        except BadValue as error:
+            raise _Fault(self._column(name), error) from None
+
+    def _count(self, name: str, values: Sequence[Any], *, least: int = 0) -> int | None:
+        value = self._said(name, values)
+        try:
+            return None if value is None else as_count(value, self.source.decimal, least=least)
+        except BadValue as error:
+            raise _Fault(self._column(name), error) from None
+
+    def _end(self, word: str) -> End:
+        meaning = self.source.ends.get(word)
+        if meaning is None:
+            self._unknown("end", word, self.source.ends)
+        return end_of(meaning, word)
+
+    def _unknown(self, name: str, word: str, known: Any) -> NoReturn:
+        table = "ends" if name == "end" else "verdicts"
+        raise _Fault(
+            self._column(name),
+            f"{word!r} stands in no line of `{table}`: expected one of {', '.join(map(repr, known))}",
+        )
+
+    def _reading(self, end: End, values: Sequence[Any]) -> ForeignReading | None:
+        """The END decides first: of what did not end by itself or at a limit, no word of a referee is taken."""
+        if not isinstance(end, Declared | Halt) or "reading" not in self._at:
+            return None
+        # Where one column says both, a halt's word is no word of the referee's.
+        if isinstance(end, Halt) and (
+            self._column("reading") == self._column("end") or self._said("reading", values) is None
+        ):
+            return None
+        word = self._text("reading", values)
+        if word not in self._verdicts:
+            self._unknown("reading", word, self._verdicts)
+        return self._verdicts[word]
+
+    def _price(self, end: End, values: Sequence[Any]) -> Price:
+        usd = self._number("usd", values)
+        if usd is None:
+            return VoidPrice(reason="the source says no price")
+        if not usd and isinstance(end, FailedBoot):
+            return VoidPrice(reason="0 beside a failed boot: the meter of a session that never was saw nothing")
+        if self.source.rounding == "cents":
+            usd = in_figures(to_cents(dollars(usd)))
+        flag = self._said("lower_bound", values)
+        try:
+            lower = flag is not None and as_flag(flag, self._flags)
+        except BadValue as error:
+            raise _Fault(self._column("lower_bound"), error) from None
+        return LowerBoundPrice(usd=usd, reason="the source says so") if lower else ExactPrice(usd=usd)
+
+    def _label(self, label: str, values: Sequence[Any]) -> str | None:
+        value = values[self._labels[label]]
+        try:
+            return None if value is None else self._shared(as_text(value))
+        except BadValue as error:
+            raise _Fault(self.source.labels[label], error) from None

@@ -1,0 +1,133 @@
+"""The declared set of each reading: its cells by run and id, resolved, each once, with a digest of their names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from cells.declared.declaration import CellName, Declaration, LeftOutEntry, ReadingEntry
+from harness.canonical import digest_bytes
+from harness.errors import DeclarationError
+
+__all__ = ["DeclaredSet", "Name", "left_out_of", "name_text", "sets_of"]
+
+Name: TypeAlias = tuple[str, str]
+"""A run, and an id in it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeclaredSet:
+    """
+    The cells of one reading, in the order declared. `pins` are the digests that rows were declared with, `files` the
+    digests of the lists that the names came from.
+    """
+
+    name: str
+    cells: tuple[Name, ...]
+    pins: Mapping[Name, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """
+        The SHA-256 of the names, whatever their order: the canonical JSON of the sorted list of `[run, id]`.
+
+        A figure or bound over a set is told with it, and is one of no other set.
+        """
+        names = json.dumps(sorted(map(list, self.cells)), ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(names.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def name_text(name: Name) -> str:
+    """A cell's name as people write it."""
+    return "/".join(name)
+
+
+def sets_of(declaration: Declaration, base: Path) -> list[DeclaredSet]:
+    """
+    The sets of the readings; files of names are relative to `base`.
+
+    Raises `DeclarationError` for a cell that a reading names twice, a reading that includes itself, one without a
+    cell, and a file of names that can't be read.
+    """
+    entries = {entry.name: entry for entry in declaration.readings}
+    done: dict[str, DeclaredSet] = {}
+    for entry in declaration.readings:
+        _resolve(entry, entries, base, done, ())
+    return [done[entry.name] for entry in declaration.readings]
+
+
+def _resolve(
+    entry: ReadingEntry,
+    entries: Mapping[str, ReadingEntry],
+    base: Path,
+    done: dict[str, DeclaredSet],
+    path: tuple[str, ...],
+) -> DeclaredSet:
+    if entry.name in done:
+        return done[entry.name]
+    if entry.name in path:
+        raise DeclarationError(f"reading {entry.name!r} includes itself, by {' -> '.join((*path, entry.name))}")
+    parts = [_resolve(entries[name], entries, base, done, (*path, entry.name)) for name in entry.includes]
+    cells = [name for part in parts for name in part.cells]
+    pins = {name: pin for part in parts for name, pin in part.pins.items()}
+    files = {name: digest for part in parts for name, digest in part.files.items()}
+    listed, pinned, file = _listed(entry, base)
+    known: set[Name] = set()
+    for name in (*cells, *listed):
+        if name in known:
+            raise DeclarationError(f"reading {entry.name!r} names the cell {name_text(name)} twice: expected it once")
+        known.add(name)
+    if not known:
+        raise DeclarationError(f"reading {entry.name!r} has no cell: expected `cells`, `cells_file` or `includes`")
+    done[entry.name] = DeclaredSet(
+        name=entry.name, cells=(*cells, *listed), pins={**pins, **pinned}, files={**files, **file}
+    )
+    return done[entry.name]
+
+
+def left_out_of(declaration: Declaration, sets: Iterable[DeclaredSet], base: Path) -> dict[Name, str]:
+    """The cells that are left out, each with why. Raises `DeclarationError` for one that a reading has."""
+    taken = {name: each.name for each in sets for name in each.cells}
+    found: dict[Name, str] = {}
+    for entry in declaration.left_out:
+        for name in _listed(entry, base)[0]:
+            if name in taken:
+                raise DeclarationError(f"the cell {name_text(name)} is left out, and in reading {taken[name]!r}")
+            found[name] = entry.reason
+    return found
+
+
+def _listed(entry: ReadingEntry | LeftOutEntry, base: Path) -> tuple[list[Name], dict[Name, str], dict[str, str]]:
+    """The cells that an entry names itself, the digests of rows beside them, and the digest of its file of names."""
+    names = [_name(cell) for cell in entry.cells]
+    if entry.cells_file is None:
+        return names, {}, {}
+    path = base / entry.cells_file
+    try:
+        data = path.read_bytes()
+        lines = data.decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DeclarationError(f"the cells_file {path} can't be read: {error}") from None
+    pins: dict[Name, str] = {}
+    for number, line in enumerate(lines, start=1):
+        text, _, pin = line.partition("\t")
+        if not text or text.startswith("#"):
+            continue
+        if not all(text.partition("/")):
+            raise DeclarationError(f"{path}, line {number}: {text!r}: expected run/id")
+        names.append(_name(text))
+        if pin:
+            pins[names[-1]] = pin
+    return names, pins, {entry.cells_file: digest_bytes(data)}
+
+
+def _name(cell: str | CellName) -> Name:
+    if isinstance(cell, CellName):
+        return cell.run, cell.id
+    run, _, identity = cell.partition("/")
+    return run, identity
