@@ -86,15 +86,17 @@ def score(
     registration_id: str,
     added: Sequence[Contrast] = (),
     not_enforced: Mapping[str, str] = MappingProxyType({}),
+    faults: Sequence[str] = (),
 ) -> Scoreboard:
     """
     Read a record's `outcomes` over the `declared` cells as the `analysis` was registered.
 
     Several tries of a cell may be among the outcomes. `added` are contrasts of later amendments: they are shown apart,
-    outside the family; `not_enforced` is passed on as it is. Raises `IntegrityError` if a cell is declared twice.
+    outside the family; `not_enforced` is passed on as it is; `faults` are problems of the set that no cell
+    shows. Raises `IntegrityError` if a cell is declared twice.
     """
     settled = settle(declared, outcomes)
-    status, problems = _standing(settled, analysis, added)
+    status, problems = _standing(settled, analysis, added, faults)
     arms = tuple(census(group, cells, settled) for group, cells in by_arm(settled.declared).items())
     conditions = by_condition(settled.declared)
     family = [read_contrast(item, settled, status) for item in analysis.contrasts]
@@ -131,10 +133,13 @@ def _tries(settled: Settled) -> tuple[Tries, ...]:
     )
 
 
-def _standing(settled: Settled, analysis: Analysis, added: Sequence[Contrast]) -> tuple[Status, tuple[str, ...]]:
+def _standing(
+    settled: Settled, analysis: Analysis, added: Sequence[Contrast], faults: Sequence[str]
+) -> tuple[Status, tuple[str, ...]]:
     unlike = [pair_up(item, settled.declared)[1] for item in (*analysis.contrasts, *added)]
     unlike += [units(item, settled.declared)[1] for item in analysis.ratios]
     refusals = [
+        *faults,
         *(f"undeclared cell {cell}: it is no part of the registration" for cell in settled.undeclared),
         *(
             f"doubled cell {cell}: tried again after it was done with: {_said(settled, cell)}"
