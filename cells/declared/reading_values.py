@@ -1,4 +1,4 @@
-"""One value of a row as what it should be: text, a number, a count, yes or no. Nothing is guessed and nothing rounded."""
+"""One value of a row as what it should be: text, a number, a count, yes or no. Nothing is guessed or rounded."""
 
 from __future__ import annotations
 
