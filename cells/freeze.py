@@ -17,6 +17,7 @@ from cells.backends import AUTO, usable_backend
 from cells.leak_gate import refuse_leaking_tasks
 from cells.outlook import outlook
 from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
+from cells.price_lists import card_pins, refuse_cards
 from fences.rendering import layer_digests
 from harness import plugins
 from harness.blobs import BlobStore
@@ -56,6 +57,7 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
     experiment, identities = await settle(load_experiment(path), say=say)
     parts = assemble(experiment, SourceOrigin(path.parent))
     refuse_leaking_tasks(parts.tasks.values())
+    refuse_cards(experiment, parts.cards, identities, clock)
     registration = await _register(parts, identities, source=str(path), clock=clock)
     registration = replace(registration, repository=await anyio.to_thread.run_sync(repository_facts, path))
     folder = runs / registration.id
@@ -64,6 +66,8 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
         keep_task(store, task)
     for arm in parts.arms.values():
         store.put(arm.content)
+    for card in parts.cards.values():
+        store.put(card.content)
     save_registration(folder, registration)
     return Frozen(registration=load_registration(folder), parts=parts, identities=identities, folder=folder)
 
@@ -144,7 +148,8 @@ def _settled_as(experiment: Experiment, pinned: Experiment) -> Experiment:
 
 
 def _with_way(entry: ModelEntry, index: int) -> ModelEntry:
-    return ModelEntry(name=entry.name, rates=entry.rates, **entry.ways()[index].model_dump())
+    way = entry.ways()[index].model_dump()
+    return ModelEntry(name=entry.name, rates=entry.rates, rate_card=entry.rate_card, **way)
 
 
 def _replaced(experiment: Experiment, backend: str, models: Iterable[ModelEntry]) -> Experiment:
@@ -264,6 +269,7 @@ def _case_pins(parts: Parts) -> dict[str, Any]:
         f"arm {name}": {"sha256": digest_bytes(arm.content), "bytes": len(arm.content)}
         for name, arm in parts.arms.items()
     }
+    pins |= card_pins(parts.cards)
     nowhere = _NoStore()
     for key, task in parts.tasks.items():
         pins[f"task {key}"] = asdict(keep_task(nowhere, task))

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from cells.freeze import Frozen
-from cells.parts import Parts, model_spec, rate_table
+from cells.parts import Parts, model_spec
+from cells.price_lists import price_list
 from cells.turns import Turns
 from fences.cell_gate import CellGate
 from harness.blobs import BlobStore
@@ -18,8 +19,9 @@ from harness.errors import ImageError, WorkspaceError
 from harness.experiment import Budget
 from harness.messages import ModelIdentity
 from harness.meter import Bounds, Ledger, Meter, Scope
+from harness.money import dollars
 from harness.ports import Model, RoomOpener, Workspace
-from harness.pricing import RateTable
+from harness.pricing import PriceList
 from harness.registration import Registration
 from harness.tasks.task import Task
 from harness.values import CellKey
@@ -96,10 +98,12 @@ class House:
                 raise WorkspaceError(f"no room can be opened: {error}") from error
             yield room
 
-    def rates(self, model: str) -> RateTable | None:
-        """The rate card of a model of the experiment."""
-        (entry,) = (entry for entry in self.parts.experiment.models if entry.name == model)
-        return rate_table(entry)
+    def rates(self, model: str) -> PriceList | None:
+        """What a model of the experiment is priced by."""
+        experiment = self.parts.experiment
+        (entry,) = (entry for entry in experiment.models if entry.name == model)
+        served = self.identities[model].served
+        return price_list(entry, self.parts.cards, served=served, rounding=experiment.cost.rounding)
 
     def meter(self, cell: CellKey) -> Meter:
         """A meter for one try of `cell`, which charges the arm's and the run's ledgers too."""
@@ -115,7 +119,11 @@ class House:
 def bounds(budget: Budget) -> Bounds:
     """A budget of the experiment file as the bounds of a scope."""
     return Bounds(
-        tokens=budget.tokens, usd=budget.usd, calls=budget.calls, wall=budget.wall_s, output=budget.output_bytes
+        tokens=budget.tokens,
+        usd=None if budget.usd is None else dollars(budget.usd),
+        calls=budget.calls,
+        wall=budget.wall_s,
+        output=budget.output_bytes,
     )
 
 

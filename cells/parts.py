@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from cells.price_lists import read_cards
 from fences.policy import FencePolicy
 from fences.rendering import render
 from harness import plugins
@@ -18,13 +19,13 @@ from harness.errors import ExperimentError, PluginError, unknown_name
 from harness.experiment import ArmEntry, Experiment, ModelEntry, SeatEntry
 from harness.messages import Decoding, ModelSpec
 from harness.ports import Arm, ModelProvider, Referee, Seat, WorkspaceBackend
-from harness.pricing import RateTable
+from harness.rate_cards import RateCard, card_bytes
 from harness.tasks.sources import load_tasks
 from harness.tasks.task import Task
 from harness.text_arm import TextArm, load_text_arm
 from harness.views import Fence
 
-__all__ = ["Origin", "Parts", "SourceOrigin", "StoreOrigin", "assemble", "model_spec", "rate_table"]
+__all__ = ["Origin", "Parts", "SourceOrigin", "StoreOrigin", "assemble", "model_spec"]
 
 
 class Origin(Protocol):
@@ -36,6 +37,10 @@ class Origin(Protocol):
 
     def arm_text(self, entry: ArmEntry) -> bytes:
         """The bytes of an arm of the experiment's own."""
+        ...
+
+    def rate_card(self, file: str) -> bytes:
+        """The bytes of a rate card."""
         ...
 
 
@@ -59,6 +64,10 @@ class SourceOrigin:
         """Read the file. Raises `PluginError` when it is missing or no text."""
         return load_text_arm(entry.name, self.folder / entry.file).content
 
+    def rate_card(self, file: str) -> bytes:
+        """Read the file. Raises `RateCardError` when it can't be."""
+        return card_bytes(self.folder / file)
+
 
 @dataclass(frozen=True)
 class StoreOrigin:
@@ -77,6 +86,10 @@ class StoreOrigin:
         """The frozen bytes."""
         return self.store.get(self.pins[f"arm {entry.name}"]["sha256"])
 
+    def rate_card(self, file: str) -> bytes:
+        """The frozen bytes."""
+        return self.store.get(self.pins[f"rate card {file}"]["sha256"])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
@@ -92,6 +105,7 @@ class Parts:
     policy: FencePolicy
     fence: Fence
     decoding: Decoding
+    cards: Mapping[str, RateCard]
 
     def judging_image(self, task: Task) -> str:
         """The image that a task is judged in: its card's, else the referee's, else the seat's."""
@@ -128,6 +142,7 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         policy=policy,
         fence=render(policy, experiment.workspace.image),
         decoding=Decoding(**{**experiment.seat.decoding.model_dump(), "stop": tuple(experiment.seat.decoding.stop)}),
+        cards=read_cards(experiment, origin.rate_card),
     )
 
 
@@ -179,8 +194,3 @@ def model_spec(entry: ModelEntry) -> ModelSpec:
     """The settled model of an entry, as its provider takes it."""
     (way, *_rest) = entry.ways()
     return ModelSpec(name=entry.name, **way.model_dump())
-
-
-def rate_table(entry: ModelEntry) -> RateTable | None:
-    """The entry's rate card, or None."""
-    return None if entry.rates is None else RateTable(**entry.rates.model_dump())

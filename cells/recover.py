@@ -11,6 +11,7 @@ from cells.house import House
 from cells.journal import Journal
 from harness.canonical import digest_bytes
 from harness.meter import Bounds, Ledger, Meter, Scope
+from harness.money import ZERO, dollars, sum_of
 from harness.outcome import CellOutcome, Spend, outcome_to_json
 from harness.transcript import read_transcript
 from harness.values import CellKey, Usage, Void
@@ -51,7 +52,12 @@ def spend_of_transcript(house: House, cell: CellKey, path: Path) -> Spend:
             waiting[event["call"]] = event["estimate"]
         elif event["event"] in {"completion", "call_failed"} and event["call"] in waiting:
             size = len(event.get("text", "").encode())
-            meter.charge_call(Usage(**event["usage"]), estimate=waiting.pop(event["call"]), output_bytes=size)
+            meter.charge_call(
+                Usage(**event["usage"]),
+                estimate=waiting.pop(event["call"]),
+                output_bytes=size,
+                served=event.get("served_model"),
+            )
     for estimate in waiting.values():
         meter.charge_call(Usage(), estimate=estimate, output_bytes=0)
     return replace(meter.spend(), wall_s=_seconds(first, last))
@@ -68,11 +74,10 @@ def charge_past_tries(house: House, journal: Journal) -> None:
     """Charge the arm's and the run's ledgers with what every earlier try spent: a resume has no fresh budget."""
     for outcome in journal.progress.outcomes():
         spend = outcome.spend
-        rates = house.rates(outcome.cell.model)
-        dollars = 0.0 if rates is None else rates.upper(spend.usage, spend.charged_tokens)
+        charged = ZERO if spend.charged_usd is None else dollars(spend.charged_usd)
         for ledger in (house.run_ledger, house.arm_ledgers[outcome.cell.arm]):
             ledger.tokens += spend.charged_tokens
-            ledger.usd += dollars
+            ledger.usd = sum_of((ledger.usd, charged))
             ledger.calls += spend.calls
             ledger.output += spend.output_bytes
             ledger.wall_ended += spend.wall_s

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
 import anyio
+
+from harness.money import ZERO, sum_of
 
 __all__ = ["Admitting", "Bounds", "Ledger", "Place", "Scope", "ScopeName", "admit"]
 
@@ -25,7 +28,7 @@ class Bounds:
     """The limits of one scope, each in its own unit; None does not bind."""
 
     tokens: int | None = None
-    usd: float | None = None
+    usd: Decimal | None = None
     calls: int | None = None
     wall: float | None = None
     output: int | None = None
@@ -56,7 +59,7 @@ class Place:
 
     meter: Admitting
     tokens: int
-    usd: float
+    usd: Decimal
     number: int = -1
     admitted: anyio.Event = field(default_factory=anyio.Event)
 
@@ -102,7 +105,7 @@ class Ledger:
     """
 
     tokens: int = 0
-    usd: float = 0.0
+    usd: Decimal = ZERO
     calls: int = 0
     output: int = 0
     wall_ended: float = 0.0
@@ -132,7 +135,7 @@ class Scope:
         if not flying:
             return True
         tokens = ledger.tokens + sum(other.tokens for other in flying) + place.tokens
-        usd = ledger.usd + sum(other.usd for other in flying) + place.usd
+        usd = sum_of((ledger.usd, place.usd, *(other.usd for other in flying)))
         return (bounds.tokens is None or tokens <= bounds.tokens) and (bounds.usd is None or usd <= bounds.usd)
 
 

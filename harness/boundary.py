@@ -53,7 +53,12 @@ class MeteredModel:
                 raise
             # Charged before anything looks into it: what a model wrote may be such that looking fails.
             self.served[completion.served_model] = self.served.get(completion.served_model, 0) + 1
-            self._meter.charge_call(completion.usage, estimate=place.tokens, output_bytes=_output_bytes(completion))
+            self._meter.charge_call(
+                completion.usage,
+                estimate=place.tokens,
+                output_bytes=_output_bytes(completion),
+                served=completion.served_model,
+            )
             self._transcript.add("completion", call=place.number, **_completion_event(completion))
             return completion
 

@@ -5,6 +5,7 @@ Every error Proctor raises on purpose, sorted by who has to act.
     ├── UsageError            the person at the terminal: something asked for is not right
     │   ├── ExperimentError       the experiment file
     │   ├── DeclarationError      a declaration of cells, or a file of them
+    │   ├── RateCardError         a rate card
     │   ├── TaskError             a task folder or data set
     │   ├── PluginError           an arm, referee, probe, seat, model or workspace plugin
     │   ├── ImageError            an image that is missing or can't be built
@@ -48,6 +49,7 @@ __all__ = [
     "ModelServerError",
     "PluginError",
     "ProctorError",
+    "RateCardError",
     "RefereeError",
     "RequestRefused",
     "SeatError",
@@ -75,6 +77,10 @@ class ExperimentError(UsageError):
 
 class DeclarationError(UsageError):
     """A declaration of cells, or a file of cells, can't be used."""
+
+
+class RateCardError(UsageError):
+    """A rate card can't be used."""
 
 
 class TaskError(UsageError):

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.analysis import Analysis
 from harness.errors import ExperimentError
+from harness.money import checked_rate
 from harness.table_faults import explain
 
 __all__ = [
     "ArmEntry",
     "Budget",
     "Budgets",
+    "CostEntry",
     "DecodingEntry",
     "Experiment",
     "LimitsEntry",
@@ -40,6 +42,14 @@ __all__ = [
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
+
+
+def _exact(rate: float) -> float:
+    checked_rate(rate)
+    return rate
+
+
+Rate = Annotated[float, AfterValidator(_exact)]
 
 
 class _Table(BaseModel):
@@ -76,15 +86,15 @@ class TaskEntry(_Table):
 class Rates(_Table):
     """US dollars per million tokens, by direction."""
 
-    input: Annotated[float, Field(ge=0)]
+    input: Rate
     """Fresh input tokens."""
-    output: Annotated[float, Field(ge=0)]
+    output: Rate
     """Output tokens."""
-    cache_read: Annotated[float, Field(ge=0)] = 0.0
+    cache_read: Rate = 0.0
     """Input tokens read from a cache."""
-    cache_write_5m: Annotated[float, Field(ge=0)] = 0.0
+    cache_write_5m: Rate = 0.0
     """Input tokens written to a five-minute cache."""
-    cache_write_1h: Annotated[float, Field(ge=0)] = 0.0
+    cache_write_1h: Rate = 0.0
     """Input tokens written to a one-hour cache."""
 
 
@@ -121,10 +131,14 @@ class ModelEntry(_Table):
     choices: list[ModelChoice] = []
     """In order: the first that can be reached when the experiment is frozen is pinned."""
     rates: Rates | None = None
-    """Prices; without them the cost in dollars is void, not zero."""
+    """Prices of the model as it is served; without them or a rate card the cost in dollars is void, not zero."""
+    rate_card: str | None = None
+    """A rate card instead: a TOML file, relative to the experiment file; its bytes are pinned."""
 
     @model_validator(mode="after")
     def _one_way(self) -> ModelEntry:
+        if self.rates is not None and self.rate_card is not None:
+            raise ValueError(f"model {self.name!r}: give either `rates` or `rate_card`")
         direct = self.provider is not None and self.model is not None
         if direct == bool(self.choices) or (self.choices and (self.provider or self.model)):
             raise ValueError(f"model {self.name!r}: give either `provider` and `model`, or `choices`")
@@ -226,7 +240,7 @@ class Budget(_Table):
     tokens: Count | None = None
     """All tokens, in and out."""
     usd: Positive | None = None
-    """US dollars; needs `rates` on every model."""
+    """US dollars; needs `rates` or a `rate_card` on every model."""
     calls: Count | None = None
     """Calls of the model."""
     wall_s: Positive | None = None
@@ -244,6 +258,13 @@ class Budgets(_Table):
     """Of all cells of one arm together."""
     run: Budget = Budget()
     """Of the whole run."""
+
+
+class CostEntry(_Table):
+    """How prices are written down."""
+
+    rounding: Literal["raw", "cents"] = "raw"
+    """The price of a try, once its calls are added up: `raw`, or `cents`, a half to the even one."""
 
 
 class RefereeLimitsEntry(LimitsEntry):
@@ -300,6 +321,8 @@ class Experiment(_Table):
     """The fence's policy; see docs/explanation/fences.md."""
     budgets: Budgets = Budgets()
     """What stops a seat."""
+    cost: CostEntry = CostEntry()
+    """How prices are written down."""
     referee: RefereeEntry
     """Who judges."""
     retries: RetriesEntry = RetriesEntry()
@@ -315,9 +338,11 @@ class Experiment(_Table):
                 if names.count(name) > 1:
                     raise ValueError(f"{what} {name!r} is listed {names.count(name)} times: expected once")
         budgets = (self.budgets.cell, self.budgets.arm, self.budgets.run)
-        unrated = [model.name for model in self.models if model.rates is None]
+        unrated = [model.name for model in self.models if model.rates is None and model.rate_card is None]
         if unrated and any(budget.usd is not None for budget in budgets):
-            raise ValueError(f"a budget in `usd` needs `rates` on every model: {', '.join(unrated)} has none")
+            raise ValueError(
+                f"a budget in `usd` needs `rates` or `rate_card` on every model: {', '.join(unrated)} has none"
+            )
         self.analysis.validate_against(arms, [model.name for model in self.models], self.extras)
         return self
 

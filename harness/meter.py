@@ -7,14 +7,16 @@ A limit never raises into the seat, since an agent that catches every exception 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 from harness.admission import Bounds, Ledger, Place, Scope
 from harness.clock import Clock
 from harness.messages import Request
 from harness.models.checks import prompt_ceiling
+from harness.money import ZERO, in_figures, sum_of
 from harness.outcome import Spend
-from harness.pricing import RateTable
-from harness.values import Halt, Limit, Price, Usage, Void
+from harness.pricing import NO_RATES, PriceList, PriceSum
+from harness.values import Halt, Limit, Price, Usage, Void, VoidPrice
 
 __all__ = ["Bounds", "Ledger", "Meter", "Scope", "upper_estimate"]
 
@@ -30,9 +32,11 @@ class Meter:
 
     As soon as a limit is reached or something of ours is to blame, the seat is stopped: what `attach` was given is
     called, which cancels it. The first of the two decides what the end is.
+
+    Each call is priced by the rates of the model that served it, and the try's price is the sum, rounded once.
     """
 
-    def __init__(self, scopes: Sequence[Scope], *, clock: Clock, rates: RateTable | None) -> None:
+    def __init__(self, scopes: Sequence[Scope], *, clock: Clock, rates: PriceList | None) -> None:
         self.scopes = tuple(scopes)
         self.halted: Halt | None = None
         self.blamed: Void | None = None
@@ -42,6 +46,8 @@ class Meter:
         self._start: float | None = None
         self._wall = 0.0
         self._usage = Usage.zero()
+        self._priced = PriceSum()
+        self._dollars = ZERO
         self._charged = self._calls = self._admitted = self._output = 0
         self._estimated = False
 
@@ -99,7 +105,7 @@ class Meter:
         charged. Where a limit is used up, entering it never returns: by then the seat's scope is cancelled, and this is
         where the cancellation is delivered.
         """
-        dollars = 0.0 if self._rates is None else self._rates.upper(Usage(), estimate)
+        dollars = ZERO if self._rates is None else self._rates.upper(Usage(), estimate)
         return Place(meter=self, tokens=estimate, usd=dollars)
 
     def next_call(self) -> int:
@@ -107,14 +113,14 @@ class Meter:
         self._admitted += 1
         return self._admitted - 1
 
-    def charge_call(self, usage: Usage, *, estimate: int, output_bytes: int) -> None:
+    def charge_call(self, usage: Usage, *, estimate: int, output_bytes: int, served: str | None = None) -> None:
         """
-        One call returned or failed. Where its usage is unknown the token budget is charged `estimate`, an upper bound,
-        and the price of the try is no longer exact.
+        One call returned or failed; `served` is the model that answered it, None if none did. Where its usage is
+        unknown the token budget is charged `estimate`, an upper bound, and the price of the try is no longer exact.
         """
         known = usage.total
         tokens = estimate if known is None else known
-        dollars = 0.0 if self._rates is None else self._rates.upper(usage, estimate)
+        dollars = self._price_call(usage, estimate, served)
         self._usage += usage
         self._charged += tokens
         self._estimated |= known is None
@@ -123,9 +129,18 @@ class Meter:
         for scope in self.scopes:
             scope.ledger.calls += 1
             scope.ledger.tokens += tokens
-            scope.ledger.usd += dollars
+            scope.ledger.usd = sum_of((scope.ledger.usd, dollars))
             scope.ledger.output += output_bytes
         self.check()
+
+    def _price_call(self, usage: Usage, estimate: int, served: str | None) -> Decimal:
+        """Price a call; return what the dollar budgets are charged for it."""
+        if self._rates is None:
+            return ZERO
+        self._priced.add(self._rates.price(usage, served))
+        dollars = self._rates.upper(usage, estimate, served)
+        self._dollars = sum_of((self._dollars, dollars))
+        return dollars
 
     def charge_output(self, n_bytes: int) -> None:
         """A tool showed the seat `n_bytes` bytes."""
@@ -144,7 +159,15 @@ class Meter:
             self._hold(scope, "output", spent.output, bounds.output)
             self._hold(scope, "wall", spent.wall(now), bounds.wall)
 
-    def _hold(self, scope: Scope, limit: Limit, spent: float, bound: float | None, *, used_up: bool = False) -> None:
+    def _hold(
+        self,
+        scope: Scope,
+        limit: Limit,
+        spent: Decimal | float,
+        bound: Decimal | float | None,
+        *,
+        used_up: bool = False,
+    ) -> None:
         if bound is None or spent < bound or (spent == bound and not used_up) or self.stopped:
             return
         self.halted = Halt(limit=limit, scope=scope.name, bound=float(bound), spent=float(spent))
@@ -167,9 +190,10 @@ class Meter:
             output_bytes=self._output,
             wall_s=round(wall, 3),
             price=self._price(),
+            charged_usd=None if self._rates is None else in_figures(self._dollars),
         )
 
     def _price(self) -> Price:
         if self._rates is None:
-            return RateTable.void()
-        return self._rates.price(self._usage)
+            return VoidPrice(reason=NO_RATES)
+        return self._priced.price(self._rates.rounding)

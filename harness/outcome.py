@@ -32,6 +32,7 @@ class Spend:
     """
     What a try cost. `usage` is in tokens, unknown where the server did not say; `charged_tokens` is what the token
     budget was charged, an upper estimate where usage is unknown (`estimated`). `wall_s` is the seat's time in seconds.
+    `charged_usd` is what the dollar budget was charged, likewise at most so much and never rounded; None without rates.
     """
 
     __pydantic_config__ = STRICT
@@ -43,6 +44,7 @@ class Spend:
     output_bytes: int
     wall_s: float
     price: Price
+    charged_usd: float | None = None
 
     @property
     def tokens(self) -> int | None:

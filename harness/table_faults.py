@@ -40,7 +40,7 @@ def _fields_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[s
             for found in _tables_in(table.model_fields[part].annotation)
         ]
         tables = inner or [table for table in tables if table.__name__ == part] or tables
-    return sorted({name for table in tables for name in table.model_fields})
+    return sorted({field.alias or name for table in tables for name, field in table.model_fields.items()})
 
 
 def _tables_in(annotation: Any) -> list[type[BaseModel]]:

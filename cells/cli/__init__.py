@@ -16,6 +16,7 @@ from cells.cli import fences as _fences
 from cells.cli import gate_auditing as _gate_auditing
 from cells.cli import inventory as _inventory
 from cells.cli import judging as _judging
+from cells.cli import rates as _rates
 from cells.cli import referees as _referees
 from cells.cli import results as _results
 from cells.cli import tasks as _tasks
@@ -32,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _room in (_experiments, _results, _judging, _gate_auditing, _fences, _inventory, _referees, _tasks):
+for _room in (_experiments, _results, _judging, _gate_auditing, _fences, _inventory, _referees, _rates, _tasks):
     _room.add_to(app)
 
 

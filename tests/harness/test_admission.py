@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.clock import SystemClock
 from harness.meter import Bounds, Ledger, Meter, Scope
-from harness.pricing import RateTable
+from harness.pricing import PriceList, RateTable
 from harness.values import Halt, Usage
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ def cell_meter(
     cell: Bounds | None = None,
     of_arm: Bounds | None = None,
     run: Bounds | None = None,
-    rates: RateTable | None = None,
+    rates: PriceList | None = None,
 ) -> Meter:
     """A meter of one cell, whose arm and run are shared."""
     scopes = (
@@ -52,7 +52,7 @@ def alone(**bounds: float) -> Meter:
     return Meter(
         [Scope(name="cell", bounds=Bounds(**bounds), ledger=Ledger())],
         clock=SystemClock(),
-        rates=RateTable(input=1.0, output=1.0),
+        rates=PriceList.flat("m", RateTable.of(input=1.0, output=1.0)),
     )
 
 

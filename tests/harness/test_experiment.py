@@ -54,7 +54,11 @@ def test_a_good_file_has_its_defaults() -> None:
         ('seed_namespace = "ns"', 'seed_namespace = "n|s"', r"seat.seed_namespace: .*got 'n|s'"),
         ('kind = "oneshot"', 'kind = "oneshot"\ndecoding = { temperature = nan }', r"temperature.*nan"),
         ('kind = "oneshot"', 'kind = "oneshot"\ndecoding = { temperature = inf }', r"temperature.*inf"),
-        ("[analysis]", "[budgets.cell]\nusd = 1.0\n[analysis]", r"`usd` needs `rates` on every model: m has none"),
+        (
+            "[analysis]",
+            "[budgets.cell]\nusd = 1.0\n[analysis]",
+            r"`usd` needs `rates` or `rate_card` on every model: m has none",
+        ),
         ("[analysis]", "[budgets.cell]\ntokens = 0\n[analysis]", r"budgets.cell.tokens: .*got 0"),
         ("[analysis]", '[budgets.cell]\ntokens = "many"\n[analysis]', r"budgets.cell.tokens: .*got 'many'"),
         ("[analysis]", "replicates = 3\n[analysis]", r"referee.replicates: unknown key"),

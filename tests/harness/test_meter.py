@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from harness.clock import SystemClock
 from harness.messages import Decoding, Message, Request, ToolCall, ToolSpec
 from harness.meter import Bounds, Ledger, Meter, Scope, upper_estimate
-from harness.pricing import RateTable
-from harness.values import ExactPrice, Halt, LowerBoundPrice, Usage, Void, VoidPrice
+from harness.pricing import PriceList, RateTable
+from harness.values import Halt, LowerBoundPrice, Usage, Void
 
 
 class Hands(SystemClock):
@@ -36,8 +37,13 @@ def used(tokens: int) -> Usage:
     return Usage(input=tokens, output=0, cache_read=0, cache_write_5m=0, cache_write_1h=0)
 
 
+def flat(**rates: float) -> PriceList:
+    """The price list of one model by the same rates for every prompt."""
+    return PriceList.flat("m", RateTable.of(**rates))
+
+
 def meter(
-    bounds: Bounds, *, rates: RateTable | None = None, clock: Hands | None = None, ledger: Ledger | None = None
+    bounds: Bounds, *, rates: PriceList | None = None, clock: Hands | None = None, ledger: Ledger | None = None
 ) -> Meter:
     """A meter with one scope."""
     scope = Scope(name="cell", bounds=bounds, ledger=ledger or Ledger())
@@ -108,15 +114,14 @@ def test_the_wall_of_a_shared_scope_counts_seats_that_still_run() -> None:
 
 def test_unknown_usage_is_charged_by_its_estimate_and_stays_unknown() -> None:
     """Missing is not zero: the budget is charged an upper bound, the sum is unknown, and the price is a lower bound."""
-    rates = RateTable(input=1.0, output=2.0)
+    rates = flat(input=1.0, output=2.0)
     unknown = meter(Bounds(tokens=10_000), rates=rates)
     unknown.charge_call(used(1_000_000), estimate=5, output_bytes=0)
     unknown.charge_call(Usage(input=7), estimate=900, output_bytes=0)
     spend = unknown.spend()
     assert (spend.charged_tokens, spend.estimated, spend.usage.total) == (1_000_900, True, None)
     assert spend.usage.input == 1_000_007
-    assert isinstance(spend.price, LowerBoundPrice)
-    assert spend.price.usd == pytest.approx(1.000007)
+    assert spend.price == LowerBoundPrice(usd=1.000007, reason="unknown tokens: output (1 of 2 calls)")
 
 
 def test_a_broken_attempt_and_a_good_one_are_both_charged() -> None:
@@ -127,18 +132,9 @@ def test_a_broken_attempt_and_a_good_one_are_both_charged() -> None:
     assert (tokens.spend().charged_tokens, tokens.spend().calls) == (250, 2)
 
 
-def test_prices_are_exact_lower_or_void_and_a_void_has_no_figure() -> None:
-    """Only directions that cost something can make a price inexact."""
-    rates = RateTable(input=3.0, output=15.0)
-    assert rates.price(Usage(input=1_000_000, output=1_000_000)) == ExactPrice(usd=18.0)
-    assert rates.price(Usage(input=1_000_000)) == LowerBoundPrice(usd=3.0, reason="unknown tokens: output")
-    assert meter(Bounds()).spend().price == VoidPrice(reason="no rate card for this model")
-    assert not hasattr(VoidPrice(reason="x"), "usd")
-
-
 def test_usd_budgets_use_the_dearest_direction_for_what_is_unknown() -> None:
     """An unknown usage can't slip under a budget in dollars."""
-    dollars = meter(Bounds(usd=1.0), rates=RateTable(input=1.0, output=10.0))
+    dollars = meter(Bounds(usd=Decimal(1)), rates=flat(input=1.0, output=10.0))
     dollars.charge_call(Usage(), estimate=200_000, output_bytes=0)
     assert dollars.halted == Halt(limit="usd", scope="cell", bound=1.0, spent=2.0)
 
