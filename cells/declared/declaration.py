@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
+from cells.declared.rows import name_of
 from cells.declared.source import Digest, Source, StrictTable
 from harness.analysis import Analysis, Contrast
 from harness.canonical import digest_bytes
@@ -22,7 +23,6 @@ from harness.table_faults import explain
 
 __all__ = [
     "Agreement",
-    "CellName",
     "Declaration",
     "ImportEntry",
     "LeftOutEntry",
@@ -35,28 +35,18 @@ Text = Annotated[str, Field(min_length=1, pattern=r"^\S(.*\S)?$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:+-]{0,63}$")]
 
 
-class CellName(StrictTable):
-    """A cell by its run and its id, for names that have a `/` in the run."""
-
-    run: Text
-    """The run."""
-    id: Text
-    """The id in that run."""
-
-
 class _Cells(StrictTable):
     """Cells by name."""
 
-    cells: list[str | CellName] = Field(default_factory=list)
-    """`run/id` each, the run up to the first `/`; or a table of `run` and `id`."""
+    cells: list[str] = Field(default_factory=list)
+    """`run/id` each; a `/` in a run is written `%2F`, and a `%` `%25`."""
     cells_file: Text | None = None
     """A text file with one `run/id` a line, relative to the declaration; after a tab may stand the row's digest."""
 
     @model_validator(mode="after")
     def _names(self) -> _Cells:
         for cell in self.cells:
-            if isinstance(cell, str) and not all(cell.partition("/")):
-                raise ValueError(f"the cell {cell!r} has no run and id: expected 'run/id'")
+            name_of(cell)
         return self
 
 

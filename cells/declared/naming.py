@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
-from cells.declared.declaration import CellName, Declaration, LeftOutEntry, ReadingEntry
-from harness.canonical import digest_bytes
+from cells.declared.declaration import Declaration, LeftOutEntry, ReadingEntry
+from cells.declared.rows import Name, name_of, name_text
+from harness.canonical import digest_bytes, digest_json
 from harness.errors import DeclarationError
 
-__all__ = ["DeclaredSet", "Name", "left_out_of", "name_text", "sets_of"]
-
-Name: TypeAlias = tuple[str, str]
-"""A run, and an id in it."""
+__all__ = ["DeclaredSet", "left_out_of", "sets_of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,17 +29,11 @@ class DeclaredSet:
     @property
     def digest(self) -> str:
         """
-        The SHA-256 of the names, whatever their order: the canonical JSON of the sorted list of `[run, id]`.
+        The SHA-256 of the canonical list of the names, sorted, so that order is nothing: as of any set of cells.
 
         A figure or bound over a set is told with it, and is one of no other set.
         """
-        names = json.dumps(sorted(map(list, self.cells)), ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(names.encode("utf-8", "backslashreplace")).hexdigest()
-
-
-def name_text(name: Name) -> str:
-    """A cell's name as people write it."""
-    return "/".join(name)
+        return digest_json(sorted(map(name_text, self.cells)))
 
 
 def sets_of(declaration: Declaration, base: Path) -> list[DeclaredSet]:
@@ -104,7 +93,7 @@ def left_out_of(declaration: Declaration, sets: Iterable[DeclaredSet], base: Pat
 
 def _listed(entry: ReadingEntry | LeftOutEntry, base: Path) -> tuple[list[Name], dict[Name, str], dict[str, str]]:
     """The cells that an entry names itself, the digests of rows beside them, and the digest of its file of names."""
-    names = [_name(cell) for cell in entry.cells]
+    names = [name_of(cell) for cell in entry.cells]
     if entry.cells_file is None:
         return names, {}, {}
     path = base / entry.cells_file
@@ -118,16 +107,10 @@ def _listed(entry: ReadingEntry | LeftOutEntry, base: Path) -> tuple[list[Name],
         text, _, pin = line.partition("\t")
         if not text or text.startswith("#"):
             continue
-        if not all(text.partition("/")):
-            raise DeclarationError(f"{path}, line {number}: {text!r}: expected run/id")
-        names.append(_name(text))
+        try:
+            names.append(name_of(text))
+        except ValueError as error:
+            raise DeclarationError(f"{path}, line {number}: {error}") from None
         if pin:
             pins[names[-1]] = pin
     return names, pins, {entry.cells_file: digest_bytes(data)}
-
-
-def _name(cell: str | CellName) -> Name:
-    if isinstance(cell, CellName):
-        return cell.run, cell.id
-    run, _, identity = cell.partition("/")
-    return run, identity

@@ -9,10 +9,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeAlias
 
 from harness.values import Declared, End, Halt, Price, Standing, Unit, Void, no_bar
 
-__all__ = ["ForeignCell", "ForeignKey", "ForeignReading", "ForeignSpend"]
+__all__ = ["ForeignCell", "ForeignKey", "ForeignReading", "ForeignSpend", "Name", "name_of", "name_text"]
+
+Name: TypeAlias = tuple[str, str]
+"""What identifies a cell: a run, and an id in it. Ids repeat across runs."""
+
+
+def name_text(name: Name) -> str:
+    """A name as people write it, `run/id`; a `/` in the run is written `%2F`, and a `%` `%25`."""
+    run, identity = name
+    return f"{run if run.isalnum() else run.replace('%', '%25').replace('/', '%2F')}/{identity}"
+
+
+def name_of(text: str) -> Name:
+    """The name that `name_text` writes so. Raises `ValueError` for a text without a run and an id."""
+    run, slash, identity = text.partition("/")
+    if not run or not slash or not identity:
+        raise ValueError(f"the cell {text!r} has no run and id: expected run/id")
+    return run.replace("%2F", "/").replace("%25", "%"), identity
 
 
 @lru_cache(maxsize=4096)
@@ -67,8 +85,8 @@ class ForeignKey:
         return hash((self.run, self.id))
 
     @property
-    def name(self) -> tuple[str, str]:
-        """What identifies the cell: ids repeat across runs."""
+    def name(self) -> Name:
+        """What identifies the cell."""
         return self.run, self.id
 
     @property
@@ -77,7 +95,7 @@ class ForeignKey:
         return _unit(self.benchmark, self.model, self.task)
 
     def __str__(self) -> str:
-        return f"{self.run}/{self.id}"
+        return name_text((self.run, self.id))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,90 @@
+"""Everything that a declaration says cells are in, opened: files of rows, recorded runs, logs of other harnesses."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from cells.declared.declaration import Declaration, load_declaration
+from cells.declared.making import cells_of
+from cells.declared.naming import left_out_of, sets_of
+from cells.declared.recorded import recorded_cells
+from cells.declared.rows import ForeignCell
+from cells.declared.side_by_side import SideBySide, read_side_by_side
+from cells.declared.source import Source
+from harness.errors import DeclarationError
+
+__all__ = ["Opened", "open_cells", "read_declared"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opened:
+    """The cells of all sources as one stream, and the SHA-256 of each file; of a run, its record's."""
+
+    cells: Iterator[ForeignCell]
+    sources: dict[str, str] = field(default_factory=dict)
+
+
+def read_declared(path: Path, *, files: Sequence[Path] = (), runs: Sequence[Path] = ()) -> SideBySide:
+    """
+    The readings of the declaration at `path`. `files` take the place of its source's files; `runs` are run folders
+    beside its own.
+
+    Raises `DeclarationError` for a declaration or file that can't be used as it stands.
+    """
+    declaration, digest = load_declaration(path)
+    base = path.parent
+    sets = sets_of(declaration, base)
+    left_out = left_out_of(declaration, sets, base)
+    opened = open_cells(declaration, base, files=files, runs=runs)
+    return read_side_by_side(declaration, opened.cells, sets, left_out=left_out, digest=digest, sources=opened.sources)
+
+
+def open_cells(
+    declaration: Declaration, base: Path, *, files: Sequence[Path] = (), runs: Sequence[Path] = ()
+) -> Opened:
+    """Open every source; the rows are read as they are asked for. Raises `DeclarationError` where nothing is named."""
+    places = [(source, _files(source, base)) for source in declaration.sources]
+    if files:
+        if len(places) != 1:
+            raise DeclarationError(
+                f"files were given for {len(places)} sources: expected one `[[sources]]` that says what is in them"
+            )
+        places = [(places[0][0], list(files))]
+    folders = [*(base / run for run in declaration.runs), *runs]
+    sources = {str(path): _digest(path) for _source, paths in places for path in paths}
+    sources |= {str(folder): _digest(folder / "record.jsonl") for folder in folders}
+    for source, paths in places:
+        _refuse_others(source, paths, sources)
+    if not sources:
+        raise DeclarationError("the declaration names no cells: expected `sources` with files, `runs` or `imports`")
+    rows = (cells_of(path, source) for source, paths in places for path in paths)
+    return Opened(cells=chain(chain.from_iterable(rows), *map(recorded_cells, folders)), sources=sources)
+
+
+def _files(source: Source, base: Path) -> list[Path]:
+    return [base / name for name in source.files]
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DeclarationError(f"{path} can't be read: {error.strerror}: expected a file of cells") from None
+
+
+def _refuse_others(source: Source, paths: Sequence[Path], found: dict[str, str]) -> None:
+    """Hold the files against the digests that the declaration pins; without any, every file is taken."""
+    if not source.sha256:
+        return
+    if len(paths) != len(source.sha256):
+        raise DeclarationError(f"{len(paths)} files are there and {len(source.sha256)} pinned: expected as many")
+    for path, pinned in zip(paths, source.sha256, strict=True):
+        if found[str(path)] != pinned:
+            raise DeclarationError(
+                f"{path} is not the file that was declared: its SHA-256 is {found[str(path)]}, and {pinned} was pinned"
+            )
