@@ -23,11 +23,13 @@ from harness.clock import fresh_token
 from harness.errors import RefereeError, WorkspaceError
 
 __all__ = [
+    "HEAD",
     "PROTOCOL",
     "Cell",
     "CellLost",
     "Ending",
     "Frame",
+    "Frames",
     "Job",
     "Listener",
     "digest_of",
@@ -56,7 +58,8 @@ _GREETING = b"\0" * _NONCE
 _LAST_WORD = _GREETING + b"Q"
 _LAST_BYTES = len(_LAST_WORD) + 8
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
-_HEAD = struct.Struct("<BI")
+HEAD = struct.Struct("<BI")
+"""What stands before a child's payload: kind and length."""
 _LENGTH = struct.Struct("<I")
 _TIME = struct.Struct("<Q")
 
@@ -126,8 +129,8 @@ def digest_of(payload: bytes) -> bytes:
     return hashlib.sha256(payload).digest() + _TIME.pack(len(payload))
 
 
-Listener: TypeAlias = Callable[[list[Frame]], Awaitable[bool]]
-"""Told what came, in order; False ends the job."""
+Listener: TypeAlias = Callable[[bytes], Awaitable[bool]]
+"""Told what the child sent, in pieces that may end anywhere; False ends the job."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,8 +141,8 @@ class Ending:
     cpu_s: float
 
 
-class _Frames:
-    """The stream of a child's frames, as it comes in pieces."""
+class Frames:
+    """Reads the stream of a child's frames, as it comes in pieces."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -151,13 +154,13 @@ class _Frames:
         frames: list[Frame] = []
         at, end = 0, len(buffer)
         with memoryview(buffer) as view:
-            while end - at >= _HEAD.size:
-                kind, length = _HEAD.unpack_from(view, at)
+            while end - at >= HEAD.size:
+                kind, length = HEAD.unpack_from(view, at)
                 if length > _MAX_FRAME:
                     raise CellLost(f"a frame of {length} bytes in a frame")
-                if end - at - _HEAD.size < length:
+                if end - at - HEAD.size < length:
                     break
-                at += _HEAD.size
+                at += HEAD.size
                 frames.append((chr(kind), bytes(view[at : at + length])))
                 at += length
         del buffer[:at]
@@ -208,8 +211,8 @@ class Cell:
         """
         Run `job`, telling `listen` what comes, and return how it ended.
 
-        Raises `CellLost` when the zygote is gone, and `WorkspaceError` when its room is, or has no word for us; after
-        that, or after a cancellation, the cell is of no more use.
+        Raises what `listen` raises, `CellLost` when the zygote is gone, and `WorkspaceError` when its room is, or has
+        no word for us; after that, or after a cancellation, the cell is of no more use.
         """
         if self._busy:
             raise CellLost("an earlier job was left in the middle")
@@ -225,7 +228,7 @@ class Cell:
     async def _see_through(self, job: Job, listen: Listener) -> Ending:
         nonce = bytes.fromhex(fresh_token(_NONCE))
         await self._send(job.frames(nonce))
-        frames, asked_to_stop = _Frames(), False
+        asked_to_stop = False
         while True:
             kind, payload = await self._frame(nonce, SILENCE_S)
             if kind == "Z":
@@ -233,7 +236,7 @@ class Cell:
                     raise CellLost("an end without its time")
                 word = payload[_TIME.size :][:80].decode("ascii", "replace")
                 return Ending(word=word, cpu_s=_TIME.unpack_from(payload)[0] / 1e9)
-            if kind == "S" and not asked_to_stop and not await listen(frames.take(payload)):
+            if kind == "S" and not asked_to_stop and not await listen(payload):
                 asked_to_stop = True
                 await self._send(_LENGTH.pack(_NONCE) + b"K" + nonce)
 
@@ -300,19 +303,21 @@ _CANARY = Job(
     budget=10.0,
     memory=256 << 20,
 )
+_SUNG = marshal.dumps([41, 42], 2)
+_SONG = b"".join((HEAD.pack(ord("B"), 0), HEAD.pack(ord("V"), len(_SUNG)), _SUNG, HEAD.pack(ord("E"), 0)))
 
 
 async def sing(cell: Cell) -> None:
     """Run a program whose answer we know. Raises `CellLost` when the cell gives another, and what `run` raises."""
-    heard: list[Frame] = []
+    heard = bytearray()
 
-    async def listen(frames: list[Frame]) -> bool:
-        heard.extend(frames)
-        return True
+    async def listen(piece: bytes) -> bool:
+        heard.extend(piece)
+        return len(heard) <= len(_SONG)
 
     ending = await cell.run(_CANARY, listen)
-    if heard != [("B", b""), ("V", marshal.dumps([41, 42], 2)), ("E", b"")] or ending.word != "done":
-        raise CellLost(f"the cell judged a known program wrongly: {heard!r:.200}, {ending.word}")
+    if heard != _SONG or ending.word != "done":
+        raise CellLost(f"the cell judged a known program wrongly: {bytes(heard)!r:.200}, {ending.word}")
 
 
 async def prepare(cell: Cell, python: str) -> RefereeError | WorkspaceError | None:

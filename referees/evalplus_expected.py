@@ -12,12 +12,10 @@ import os
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
@@ -27,39 +25,17 @@ from harness import environment
 from harness.canonical import digest_bytes, digest_json
 from harness.clock import fresh_token
 from harness.errors import RefereeError, WorkspaceError
-from referees.evalplus_cell import PROTOCOL, Cell, CellLost, Frame, Job
+from referees.evalplus_answers import Answers
+from referees.evalplus_cell import PROTOCOL, Cell, CellLost, Frame, Frames, Job
 from referees.evalplus_kept import Kept
 from referees.evalplus_suite import TIERS, Suite, Tier
-from referees.evalplus_values import parse
 
-__all__ = ["Answers", "Expected", "ExpectedStore"]
+__all__ = ["Expected", "ExpectedStore"]
 
-_FORMAT = 2
+_FORMAT = 3
 _KEPT_BYTES = 256 << 20
 _CALL_S = 120.0
 _BUDGET_S = 900.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answers:
-    """
-    What the reference gave on one tier, call by call, as a candidate's process sends it, and the CPU seconds that each
-    call took. Kinds are `V` the value's bytes, `D` the digest of a large value, `O` something that is no plain data
-    (only its being there counts).
-    """
-
-    frames: Sequence[Frame]
-    cpu_s: Sequence[float]
-
-    def value(self, index: int) -> Any:
-        """The value of a call whose kind is `V`."""
-        data = self.frames[index][1]
-        return parse(data, max_nodes=len(data) + 1)
-
-    @cached_property
-    def total_s(self) -> float:
-        """CPU seconds of the whole tier."""
-        return sum(self.cpu_s)
 
 
 Expected = Mapping[Tier, Answers]
@@ -101,7 +77,7 @@ class ExpectedStore:
         return sum(answers.total_s for answers in self._kept[key][1].values()) if key in self._kept else 0.0
 
     def _keep(self, key: str, expected: Expected) -> None:
-        size = sum(len(payload) + 100 for tier in expected.values() for _, payload in tier.frames)
+        size = sum(len(tier.script) + 16 * len(tier.starts) for tier in expected.values())
         if size > _KEPT_BYTES:
             return
         self._kept[key] = (size, expected)
@@ -140,9 +116,10 @@ async def _run_reference(cell: Cell, suite: Suite) -> Expected:
 async def _answers(cell: Cell, suite: Suite, tier: Tier) -> Answers:
     """Run the reference on one tier."""
     heard: list[Frame] = []
+    frames = Frames()
 
-    async def listen(frames: list[Frame]) -> bool:
-        heard.extend(frames)
+    async def listen(piece: bytes) -> bool:
+        heard.extend(frames.take(piece))
         return len(heard) <= 2 * suite.total(tier) + 2
 
     job = Job(
@@ -173,21 +150,14 @@ async def _answers(cell: Cell, suite: Suite, tier: Tier) -> Answers:
                 f"{suite.task_id}: call {index} of the {tier} tier gives no value from the reference "
                 f"({kind}: {payload[:120].decode('utf-8', 'replace')})"
             )
-    return Answers(
-        frames=tuple(answers),
-        cpu_s=tuple(struct.unpack("<d", payload)[0] for _, payload in times),
-    )
+    return Answers.of(answers, (struct.unpack("<d", payload)[0] for _, payload in times))
 
 
 def _write(path: Path, expected: Expected) -> None:
     """Keep `expected` at `path`. A store that can't be written costs time later, and nothing else."""
-    body = b"".join(payload for tier in TIERS for _, payload in expected[tier].frames)
-    index = {
-        tier: [[kind, len(payload), cpu_s] for (kind, payload), cpu_s in zip(kept.frames, kept.cpu_s, strict=True)]
-        for tier, kept in expected.items()
-    }
-    head = json.dumps({"format": _FORMAT, "tiers": index}).encode()
-    data = head + b"\n" + zlib.compress(body, 1)
+    parts = {tier: expected[tier].written() for tier in TIERS}
+    head = json.dumps({"format": _FORMAT, "bytes": {tier: len(part) for tier, part in parts.items()}}).encode()
+    data = head + b"\n" + zlib.compress(b"".join(parts.values()), 1)
     draft = path.with_name(f"{path.name}.{fresh_token(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -205,17 +175,9 @@ def _read(path: Path, suite: Suite) -> Expected | None:
         if digest_bytes(data).encode() != digest:
             return None
         head, _, packed = data.partition(b"\n")
-        index = json.loads(head)
-        body, at = zlib.decompress(packed), 0
-        expected: dict[Tier, Answers] = {}
-        for tier in TIERS:
-            rows = index["tiers"][tier]
-            frames = []
-            for kind, length, _ in rows:
-                frames.append((kind, body[at : at + length]))
-                at += length
-            expected[tier] = Answers(frames=tuple(frames), cpu_s=tuple(row[2] for row in rows))
+        body = zlib.decompress(packed)
+        public = json.loads(head)["bytes"]["public"]
+        parts: dict[Tier, bytes] = {"public": body[:public], "hidden": body[public:]}
+        return {tier: Answers.read(part, suite.total(tier)) for tier, part in parts.items()}
     except (OSError, ValueError, KeyError, TypeError, zlib.error):
         return None
-    whole = at == len(body) and all(len(expected[tier].frames) == suite.total(tier) for tier in TIERS)
-    return expected if whole else None

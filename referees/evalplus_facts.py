@@ -39,7 +39,7 @@ def tests_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[TestReadin
 
 
 def _fact(suite: Suite, expected: Expected, index: int, limit: int) -> Fact | None:
-    kind, data = expected["public"].frames[index]
+    kind, data = expected["public"].frame(index)
     if suite.rule == "not_none":
         value: object = (kind, data) != ("V", b"N")
     # A value of more bytes than this has more characters than a fact may.

@@ -15,9 +15,10 @@ import anyio.to_thread
 
 from harness.errors import RefereeError
 from harness.values import Standing
-from referees.evalplus_cell import Cell, CellLost, Frame, Job, digest_of
+from referees.evalplus_answers import Answers
+from referees.evalplus_cell import Cell, CellLost, Frame, Frames, Job, digest_of
 from referees.evalplus_compare import accepts
-from referees.evalplus_expected import Answers, Expected
+from referees.evalplus_expected import Expected
 from referees.evalplus_suite import Suite, Tier
 from referees.evalplus_values import nodes_in, parse
 
@@ -76,36 +77,48 @@ class _Watcher:
 
     def __init__(self, suite: Suite, tier: Tier, answers: Answers, *, full: bool) -> None:
         self.suite, self.tier, self.answers, self.full = suite, tier, answers, full
-        self.script = [*answers.frames, _END]
         self.at = 0
         self.built = self.over = False
         self.calls = ["NOT_RUN"] * suite.total(tier)
         self.event: tuple[str, str] | None = None
+        self._same: int | None = None
+        self._frames = Frames()
+
+    def begin(self) -> None:
+        """A run begins. Most often all comes as the reference gave it, byte by byte: `_same` is how far it did so."""
+        self.built = self.over = False
+        self._same = 0 if self.at == 0 and self.suite.rule != "not_none" else None
+        self._frames = Frames()
 
     def note(self, reading: str, why: str) -> None:
         """The first event decides; `at` is the call it came in."""
         if self.event is None:
             self.event = (reading, f"call {self.at}: {why}" if self.built else f"build: {why}")
 
-    async def listen(self, frames: list[Frame]) -> bool:
+    async def listen(self, piece: bytes) -> bool:
         """What the child sent; False when it has been seen enough."""
-        if sum(len(payload) for _, payload in frames) > _LARGE:
-            return await anyio.to_thread.run_sync(self._take, frames)
-        return self._take(frames)
+        if self._same is not None:
+            if self.answers.script.startswith(piece, self._same):
+                self._same += len(piece)
+                return True
+            piece = self.settle() + piece
+        if len(piece) > _LARGE:
+            return await anyio.to_thread.run_sync(self._take, piece)
+        return self._take(piece)
 
-    def _take(self, frames: list[Frame]) -> bool:
-        if frames and not self.built:
-            if not self._build(frames[0]):
-                return False
-            frames = frames[1:]
-        begin, end = self.at, self.at + len(frames)
-        # Most often all is as the reference gave it, which one comparison of bytes tells.
-        if self.suite.rule != "not_none" and frames == self.script[begin:end]:
-            self.at = min(end, len(self.calls))
-            self.calls[begin : self.at] = ["PASS"] * (self.at - begin)
-            self.over = end == len(self.script)
-            return True
-        return all(self._call(frame) for frame in frames)
+    def settle(self) -> bytes:
+        """Enter what came as the reference gave it; the bytes of the frame that it ended in the middle of."""
+        same, self._same = self._same, None
+        if same is None or (whole := self.answers.whole(same)) < 0:
+            return self.answers.script[:same] if same else b""
+        self.built, self.at = True, whole
+        self.calls[:whole] = ["PASS"] * whole
+        self.over = same == len(self.answers.script)
+        return b"" if self.over else self.answers.script[self.answers.starts[whole] : same]
+
+    def _take(self, piece: bytes) -> bool:
+        frames = self._frames.take(piece)
+        return all(self._call(frame) if self.built else self._build(frame) for frame in frames)
 
     def _call(self, frame: Frame) -> bool:
         if frame == _END and self.at == len(self.calls):
@@ -140,7 +153,7 @@ class _Watcher:
         return False
 
     def _accepts(self, frame: Frame) -> bool:
-        (kind, payload), suite, answer = frame, self.suite, self.answers.frames[self.at]
+        (kind, payload), suite, answer = frame, self.suite, self.answers.frame(self.at)
         if suite.rule == "not_none":
             there = answer != ("V", b"N")
             got = object() if kind in "OD" else _value(payload, len(payload) + 1)
@@ -236,8 +249,9 @@ def job_of(suite: Suite, tier: Tier, answers: Answers, code: bytes) -> Job:
 async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job, *, full: bool) -> TierRun:
     watcher, cpu_s, sure = _Watcher(suite, tier, answers, full=full), 0.0, False
     for _ in range(1 + _RESTARTS):
-        watcher.built = watcher.over = False
+        watcher.begin()
         ending = await cell.run(replace(job, first=watcher.at), watcher.listen)
+        watcher.settle()
         cpu_s += ending.cpu_s
         if watcher.over or ending.word == "stopped":
             break
