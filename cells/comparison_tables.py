@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from cells.contrast_notes import qualified, remarks
 from cells.contrasts import ContrastReading
 from cells.figures import UNDEFINED, WITHHELD, figure, p_text, rate_text
+from cells.planned import TESTS
 from cells.ratios import RatioReading, TaskRatio
 from cells.readings import Scoreboard
 from cells.score_tables import Sheet
+from cells.strata_tables import guard_sheets, strata_sheets
+from harness.analysis import DESCRIPTIVE
 
 __all__ = ["contrast_sheets", "ratio_sheets"]
 
@@ -33,35 +37,41 @@ def _scope(item: ContrastReading | RatioReading) -> str:
 def _verdict(item: ContrastReading) -> str:
     if item.status != "final":
         return WITHHELD
-    if item.supported is None:
+    if not item.registered:
         return "outside the family"
+    if item.family == DESCRIPTIVE:
+        return DESCRIPTIVE
     return "supported" if item.supported else "not supported"
 
 
-def _qualified(qualifiers: Iterable[str]) -> str:
-    return "; ".join(qualifiers) or "none"
-
-
-def _family(title: str, items: Iterable[ContrastReading], notes: tuple[str, ...]) -> Sheet:
+def _family(title: str, items: Sequence[ContrastReading], notes: tuple[str, ...]) -> Sheet:
+    exact = all(item.test == "mcnemar" for item in items)
+    words = () if exact else tuple(f"{item.name}: {TESTS[item.test]}." for item in items)
     return Sheet(
-        title=title,
-        header=("contrast", "claim", "qualifiers", "verdict", "b01", "b10", "exact p", "Holm p"),
+        title=f"{title}: {TESTS['mcnemar']}" if exact else title,
+        header=("contrast", "claim", "qualifiers", "verdict", "b01", "b10", "exact p" if exact else "p", "Holm p"),
         rows=tuple(
             (
                 item.name,
                 _claim(item),
-                _qualified(item.qualifiers),
+                qualified(item.qualifiers),
                 _verdict(item),
-                figure(item.pairs.treatment_only),
-                figure(item.pairs.control_only),
-                p_text(item.p_value, withheld=item.status != "final"),
-                p_text(item.p_holm, withheld=item.status != "final"),
+                figure(None if item.groups is not None else item.pairs.treatment_only),
+                figure(None if item.groups is not None else item.pairs.control_only),
+                p_text(item.p_value, withheld=item.status != "final" and item.test != "count-rule"),
+                p_text(item.p_holm, withheld=_holm_withheld(item)),
             )
             for item in items
         ),
         left=4,
-        notes=notes,
+        notes=(*notes, *words),
     )
+
+
+def _holm_withheld(item: ContrastReading) -> bool:
+    """Whether an adjusted p-value will be there once verdicts are; a contrast outside any family never has one."""
+    in_family = item.registered and item.family != DESCRIPTIVE and item.test != "count-rule"
+    return item.status != "final" and in_family
 
 
 def _beside(items: Iterable[ContrastReading]) -> Sheet:
@@ -84,50 +94,30 @@ def _beside(items: Iterable[ContrastReading]) -> Sheet:
         ),
         notes=(
             "b01: the treatment alone passes; b10: the control alone; best p: the smallest so many pairs can give.",
-            *(note for item in items for note in _remarks(item)),
+            *(note for item in items for note in remarks(item)),
         ),
     )
 
 
-def _remarks(item: ContrastReading) -> Iterable[str]:
-    pairs = item.pairs
-    if item.status == "final":
-        interval = (
-            ""
-            if item.share is None
-            else f", exact 95 % interval {rate_text(item.share_low)} to {rate_text(item.share_high)}"
-        )
-        yield (
-            f"{item.name}: on {pairs.judged} common pairs {item.treatment} passes {pairs.treatment_passed}, "
-            f"{item.control} {pairs.control_passed}; smoothed odds ratio {figure(item.odds_ratio, 2)}; share of the "
-            f"discordant pairs {rate_text(item.share)}{interval}."
-        )
-    if pairs.without_verdict:
-        yield f"{item.name}: {pairs.without_verdict} of {pairs.declared} pairs without a verdict."
-    if pairs.halted:
-        low, high = (p_text(value, withheld=item.status != "final") for value in (item.p_low, item.p_high))
-        yield (
-            f"{item.name}: {pairs.halted} of {pairs.declared} pairs halted; with each halt read as a pass or as a "
-            f"failure, p is {low} at least and {high} at most, qualifiers {_qualified(item.qualifiers)}."
-        )
-    for label, (treatment, control) in item.unjudged.items():
-        yield f"{item.name}: {label}: {item.treatment} {treatment}, {item.control} {control}."
-    if item.replicated:
-        yield f"{item.name}: units have more than one pair; the test takes pairs for independent."
-
-
 def contrast_sheets(board: Scoreboard) -> list[Sheet]:
-    """The family, what was added after the data, and what stands beside them."""
+    """The families, what is descriptive, what was added after the data, what stands beside them, and the guards."""
     sheets = []
-    if board.contrasts:
-        level = f"Holm over {len(board.contrasts)}, level {board.alpha:g}."
-        sheets.append(_family(f"Contrasts, family {board.family}: exact McNemar", board.contrasts, (level,)))
+    for name in dict.fromkeys(item.family for item in board.contrasts):
+        members = [item for item in board.contrasts if item.family == name]
+        if name == DESCRIPTIVE:
+            note = "These are in no family: their p-values are raw, and no verdict rests on them."
+            sheets.append(_family("Descriptive contrasts", members, (note,)))
+        else:
+            tested = sum(item.test != "count-rule" for item in members)
+            sheets.append(
+                _family(f"Contrasts, family {name}", members, (f"Holm over {tested}, level {board.alpha:g}.",))
+            )
     if board.added:
         note = "These were added after the registration and are adjusted with no family."
         sheets.append(_family("Contrasts added after the registration", board.added, (note,)))
     if sheets:
         sheets.append(_beside((*board.contrasts, *board.added)))
-    return sheets
+    return [*sheets, *strata_sheets(board), *guard_sheets(board)]
 
 
 def _side(item: TaskRatio, side: str, digits: int) -> str:
@@ -146,7 +136,7 @@ def _sign_test(item: RatioReading) -> Iterable[str]:
     sided = "two-sided" if item.alternative == "two-sided" else f"one-sided ({item.alternative})"
     yield (
         f"Sign test over tasks, {sided}: p {p_text(item.p_value, withheld=item.status != 'final')}, qualifiers "
-        f"{_qualified(item.qualifiers)}; {item.wins} above 1, {item.losses} below, {item.ties} ties, {item.undefined} "
+        f"{qualified(item.qualifiers)}; {item.wins} above 1, {item.losses} below, {item.ties} ties, {item.undefined} "
         f"undefined; best attainable p {p_text(item.best_attainable_p)}."
     )
     halted = [sum(task.halted_cells[at] for task in item.tasks) for at in (0, 1)]
@@ -161,6 +151,29 @@ def _sign_test(item: RatioReading) -> Iterable[str]:
     ]
     if any(lower):
         yield f"Lower bounds among the figures: {item.treatment} {lower[0]}, {item.control} {lower[1]}."
+    yield from _spread(item)
+
+
+def _spread(item: RatioReading) -> Iterable[str]:
+    """What the registered spread says of these tasks, and beside it the run's own."""
+    if item.sd_ln is None:
+        return
+    if item.below_floor:
+        yield f"Below the floor of the registered spread, either way round: {', '.join(item.below_floor)}."
+    wide, own = item.wide, item.own_spread
+    if wide is not None:
+        chances = ", ".join(f"{rate_text(chance)} at {n} cells" for n, chance in wide.probability.items())
+        yield (
+            f"Spread clause: largest over {wide.ratio:g} times the smallest has probability {chances or UNDEFINED}; of "
+            f"{wide.conditions} conditions {figure(wide.expected, 1)} are expected to look so by sampling alone, "
+            f"{wide.seen} do."
+        )
+    if own is not None:
+        yield (
+            f"The run's own sd of ln {item.quantity} is {figure(own.sd_ln, 5)}, pooled within {own.conditions} "
+            f"conditions of {own.cells} cells, {own.lower_bounds} of them lower bounds; registered "
+            f"{item.sd_ln:g}. It is told and gates nothing."
+        )
 
 
 def ratio_sheets(board: Scoreboard) -> list[Sheet]:

@@ -11,7 +11,7 @@ from harness.values import Unit
 if TYPE_CHECKING:
     from harness.analysis import Contrast, Ratio
 
-__all__ = ["CellPair", "pair_up", "units"]
+__all__ = ["CellPair", "complaint", "pair_up", "sides", "units"]
 
 CellPair: TypeAlias = tuple[Cell, Cell]
 """A treatment cell and the control cell it is compared with."""
@@ -62,6 +62,19 @@ def _ambiguous(item: Contrast, first: Cell, second: Cell) -> str:
         f"{item.name}: cells {first} and {second} are both {first.unit} of arm {first.arm!r} {replicate}: nothing says "
         "which of them makes a pair. Number the cells of a condition, or name one cell a side"
     )
+
+
+def sides(item: Contrast, declared: Sequence[Cell]) -> tuple[Cells, Cells]:
+    """The declared cells of both arms, as they are and without pairs."""
+    return _side(item, item.treatment, declared), _side(item, item.control, declared)
+
+
+def complaint(item: Contrast, declared: Sequence[Cell]) -> str | None:
+    """What is wrong with the declared cells of a contrast: with its pairs, or, for a test without, an empty arm."""
+    if item.test != "fisher":
+        return pair_up(item, declared)[1]
+    empty = [arm for arm, cells in zip((item.treatment, item.control), sides(item, declared), strict=True) if not cells]
+    return f"{item.name}: no cell of {empty[0]!r} is declared" if empty else None
 
 
 def units(item: Ratio, declared: Sequence[Cell]) -> tuple[dict[Unit, tuple[Cells, Cells]], str | None]:

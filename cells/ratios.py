@@ -11,6 +11,7 @@ from cells.costs import Median, median_of, priced
 from cells.pairing import units
 from cells.readable import Cell, Outcome
 from cells.settled import Settled
+from cells.spread_reading import OwnSpread, Wide, figures_by_condition, own_spread, read_wide
 from cells.stats import best_attainable_p, resolvable_ratio, sign_test
 from harness.values import Halt
 
@@ -47,7 +48,9 @@ class TaskRatio:
 class RatioReading:
     """
     One comparison of cost. `wins` are tasks with a ratio above 1, `losses` below; `ties` are in no test, nor are the
-    `undefined`. `p_value` is None where there is no win and no loss, and where `status` withholds it.
+    `undefined`. `p_value` is None where there is no win and no loss, and where `status` withholds it. `below_floor`
+    names the tasks whose ratio the registered spread can't tell from 1. `wide` is the spread clause, `own_spread` what
+    the run's own figures spread by: reported, and in no test.
     """
 
     name: str
@@ -68,6 +71,9 @@ class RatioReading:
     undefined: int
     best_attainable_p: float
     p_value: float | None
+    below_floor: tuple[str, ...]
+    wide: Wide | None
+    own_spread: OwnSpread | None
 
 
 def _bound(treatment: Median, control: Median) -> Bound:
@@ -113,6 +119,8 @@ def read_ratio(item: Ratio, settled: Settled, status: Status) -> RatioReading:
     ratios = [task.ratio for task in tasks if task.ratio is not None]
     wins, losses = sum(ratio > 1 for ratio in ratios), sum(ratio < 1 for ratio in ratios)
     tested = status == "final" and wins + losses > 0
+    sides = (priced(side, settled) for cells in by_unit.values() for side in cells)
+    spread = figures_by_condition(sides, item.quantity)
     return RatioReading(
         name=item.name,
         quantity=item.quantity,
@@ -132,4 +140,7 @@ def read_ratio(item: Ratio, settled: Settled, status: Status) -> RatioReading:
         undefined=len(tasks) - len(ratios),
         best_attainable_p=best_attainable_p(len(tasks), alternative=item.alternative),
         p_value=sign_test(wins, losses, alternative=item.alternative).p_value if tested else None,
+        below_floor=tuple(task.unit for task in tasks if task.resolved is False),
+        wide=read_wide(item, spread),
+        own_spread=own_spread(spread),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cells.stats.arguments import count, inside_unit
+from cells.stats.arguments import count, inside_unit, positive, probability
 from cells.stats.exact import mcnemar_exact
 
 __all__ = ["Guard", "harm_gate", "material_rescue", "stratum_gate"]
@@ -33,16 +33,16 @@ def harm_gate(b10: int, n: int, *, most: float = 0.02) -> Guard:
     return Guard(name="harm gate", passes=b10 / n <= most, rule=f"b10 / n <= {most:g}", value=b10 / n)
 
 
-def material_rescue(placebo_net: int, treatment_net: int) -> Guard:
+def material_rescue(placebo_net: int, treatment_net: int, *, share: float = 0.5) -> Guard:
     """
-    Passes while a placebo's net gain is less than half of the treatment's, both against one control.
+    Passes while a placebo's net gain is less than `share` of the treatment's, both against one control.
 
-    A net is b01 - b10 and may be negative. Raises `ValueError` for what is no whole number. Source: the published guard
-    of arXiv:2606.31511, table 9.
+    A net is b01 - b10 and may be negative. Raises `ValueError` for what is no whole number, and for a share of 0 or
+    none. Source: the published guard of arXiv:2606.31511, table 9, where the share is a half.
     """
     placebo, treatment = (_net(label, net) for label, net in (("placebo", placebo_net), ("treatment", treatment_net)))
-    half = treatment / 2
-    return Guard(name="material rescue", passes=placebo < half, rule=f"placebo net < {half:g}", value=float(placebo))
+    bound = probability("share", positive("share", share)) * treatment
+    return Guard(name="material rescue", passes=placebo < bound, rule=f"placebo net < {bound:g}", value=float(placebo))
 
 
 def stratum_gate(b01: int, b10: int, *, worst_net: int = -2, alpha: float = 0.05) -> Guard:

@@ -1,0 +1,68 @@
+"""What a registered contrast could show before it is run: how many pairs it can have, its best p-value, its power."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from cells.comparing import compare
+from cells.deciders import decider
+from cells.stats import exact_power
+
+if TYPE_CHECKING:
+    from cells.readable import Cell
+    from harness.analysis import Analysis, Contrast
+
+__all__ = ["TESTS", "Power", "foreseen", "planned_power"]
+
+TESTS = {
+    "mcnemar": "exact McNemar",
+    "mcnemar-clustered": "McNemar with the variance between clusters",
+    "fisher": "Fisher's exact test, the arms not paired",
+    "count-rule": "count rule, without a p-value",
+}
+"""What decides on a contrast, in words."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Power:
+    """
+    The probability that the exact test gives a p-value of `alpha` or less on `pairs` discordant pairs of which `share`
+    truly favour the treatment.
+
+    Conditional on the number of pairs. Without a registered level `alpha` is Holm's first: the analysis's level over
+    the size of the family, which every contrast of it can count on whatever the others show.
+    """
+
+    pairs: int
+    share: float
+    alpha: float
+    power: float
+
+
+def planned_power(item: Contrast, analysis: Analysis) -> Power | None:
+    """The power of a contrast at what was registered to be expected; None where nothing was."""
+    if item.power is None:
+        return None
+    alpha = item.power.alpha or analysis.alpha / analysis.family_size(item)
+    power = exact_power(item.power.pairs, item.power.share, alpha=alpha, alternative=item.alternative)
+    return Power(pairs=item.power.pairs, share=item.power.share, alpha=alpha, power=power)
+
+
+def foreseen(item: Contrast, cells: Sequence[Cell], analysis: Analysis) -> dict[str, Any]:
+    """
+    What can be said of a contrast before the first call: `n` pairs (or cells, where arms are not paired), the best
+    p-value that they could give (None for a count rule, and without any), and the registered power, if there is one.
+    """
+    compared = compare(item, cells, lambda _cell: "none", analysis)
+    n = len(compared.pairs) or len(compared.treatment) + len(compared.control)
+    power = planned_power(item, analysis)
+    return {
+        "name": item.name,
+        "test": TESTS[item.test],
+        "n": n,
+        "alternative": item.alternative,
+        "best_attainable_p": decider(compared).best_p() if n else None,
+        "power": None if power is None else asdict(power),
+    }
