@@ -1,0 +1,1 @@
+"""Results of other harnesses as cells: read from what they left on disk, without them and without running anything."""
