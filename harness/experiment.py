@@ -14,7 +14,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from harness.analysis import Analysis
 from harness.errors import ExperimentError
+from harness.figure_refs import Known
 from harness.money import checked_rate
+from harness.predictions import AdverseEntry, OutcomeRow, Prediction, StopRule, refuse_bad_claims
 from harness.table_faults import explain
 
 __all__ = [
@@ -329,6 +331,14 @@ class Experiment(_Table):
     """How often a failure that is nobody's result is tried again."""
     analysis: Analysis
     """Contrasts and tests, registered before the first call."""
+    predictions: list[Prediction] = []
+    """Claims about the result, each with what would refute it."""
+    outcomes: list[OutcomeRow] = []
+    """The table of outcomes: what is concluded from each result; exactly one row holds, whatever comes."""
+    adverse: list[AdverseEntry] = []
+    """What would speak against the experiment or its treatment, reported as happened or not."""
+    stops: list[StopRule] = []
+    """When to stop early: looked at after each outcome; once one is met, no further cell starts."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Experiment:
@@ -343,8 +353,16 @@ class Experiment(_Table):
             raise ValueError(
                 f"a budget in `usd` needs `rates` or `rate_card` on every model: {', '.join(unrated)} has none"
             )
-        self.analysis.validate_against(arms, [model.name for model in self.models], self.extras)
+        models = [model.name for model in self.models]
+        self.analysis.validate_against(arms, models, self.extras)
+        self.refuse_bad_claims(Known(analysis=self.analysis, arms=arms, extras=self.extras, models=models))
         return self
+
+    def refuse_bad_claims(self, known: Known) -> None:
+        """Raise `ExperimentError` for what was said of the result and can't be, by what is known of the experiment."""
+        refuse_bad_claims(
+            known, predictions=self.predictions, outcomes=self.outcomes, adverse=self.adverse, stops=self.stops
+        )
 
     def arm_names(self) -> list[str]:
         """The arms' names in the order of the file."""
