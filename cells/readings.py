@@ -8,34 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cells.conditions import Census, by_arm, by_condition, census
-from cells.contrasts import ContrastReading, Status
+from cells.conditions import Census, Group, by_arm, by_condition, censuses
+from cells.contrasts import ContrastReading, Status, adjust, read_contrast
 from cells.costs import Cost, cost
-from cells.families import read_added, read_families
-from cells.guards import GuardReading, read_guards
-from cells.pairing import complaint, units
+from cells.pairing import pair_up, units
 from cells.ratios import RatioReading, read_ratio
 from cells.readable import Cell, Outcome
+from cells.selection import Imbalance, imbalances
 from cells.settled import Settled, class_label, settle
-from cells.strata import unplaced
 
 if TYPE_CHECKING:
     from harness.analysis import Analysis, Contrast
 
 __all__ = ["Scoreboard", "Tries", "score", "scoreboard_to_json"]
-
-UNJUDGED = {
-    "HALT": "Halts",
-    "VOID": "Voids",
-    "FAILED_BOOT": "Failed boots",
-    "REFUSED": "Refused cells",
-    "UNSCORABLE": "Unscorable cells",
-}
-"""The classes that take a cell out of the comparison: if one arm has more of them, its readers must know."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,9 +40,9 @@ class Scoreboard:
     The readings of one record. `head` says which entry was its last, None for a record without entries.
 
     `status` is `final` if every declared cell has an outcome, `incomplete` while some have none, and `refused` if the
-    record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `sentences`
-    are remarks that a reader of the figures must have seen; `not_enforced` are the promises of a workspace that were
-    not kept where the cells were played, each with why.
+    record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `selection`
+    is what did not befall the arms alike: a reader of the figures must have seen its `sentences`;
+    `not_enforced` are the promises of a workspace that were not kept where the cells were played, each with why.
     """
 
     registration_id: str
@@ -76,9 +64,13 @@ class Scoreboard:
     contrasts: tuple[ContrastReading, ...]
     added: tuple[ContrastReading, ...]
     ratios: tuple[RatioReading, ...]
-    guards: tuple[GuardReading, ...]
-    sentences: tuple[str, ...]
+    selection: tuple[Imbalance, ...]
     not_enforced: Mapping[str, str]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader of the figures must have been told: the sentences of the selection, each once."""
+        return tuple(dict.fromkeys(item.sentence for item in self.selection))
 
 
 def score(
@@ -88,22 +80,22 @@ def score(
     *,
     head: str | None,
     registration_id: str,
+    refused: Sequence[Mapping[str, str]] = (),
     added: Sequence[Contrast] = (),
     not_enforced: Mapping[str, str] = MappingProxyType({}),
     faults: Sequence[str] = (),
 ) -> Scoreboard:
     """
-    Read a record's `outcomes` over the `declared` cells as the `analysis` was registered.
+    Read a record's `outcomes` over the `declared` cells as the `analysis` was registered; there may be several a cell.
 
-    Several tries of a cell may be among the outcomes. `added` are contrasts of later amendments: they are shown apart,
-    outside the family; `not_enforced` is passed on as it is; `faults` are problems of the set that no cell
-    shows. Raises `IntegrityError` if a cell is declared twice.
+    `refused` are the registration's rows of planned cells that a gate did not let be built. `added` are contrasts of
+    later amendments: they are shown apart, outside the family; `not_enforced` is passed on as it is; `faults` are
+    problems of the set that no cell shows. Raises `IntegrityError` if a cell is declared twice.
     """
     settled = settle(declared, outcomes)
     status, problems = _standing(settled, analysis, added, faults)
-    arms = tuple(census(group, cells, settled) for group, cells in by_arm(settled.declared).items())
-    conditions = by_condition(settled.declared)
-    contrasts = read_families(settled, status, analysis)
+    arms = censuses(settled, refused, tasks=False)
+    family = [read_contrast(item, settled, status) for item in analysis.contrasts]
     return Scoreboard(
         registration_id=registration_id,
         head=head,
@@ -118,16 +110,19 @@ def score(
         repeated=settled.repeated,
         tries=_tries(settled),
         arms=arms,
-        arm_costs=tuple(cost(group, cells, settled) for group, cells in by_arm(settled.declared).items()),
-        conditions=tuple(census(group, cells, settled) for group, cells in conditions.items()),
-        costs=tuple(cost(group, cells, settled) for group, cells in conditions.items()),
-        contrasts=contrasts,
-        added=read_added(added, settled, status, analysis),
+        arm_costs=_costs(by_arm(settled.declared), settled),
+        conditions=censuses(settled, refused, tasks=True),
+        costs=_costs(by_condition(settled.declared), settled),
+        contrasts=adjust(family, analysis.alpha),
+        added=tuple(read_contrast(item, settled, status, registered=False) for item in added),
         ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
-        guards=read_guards(analysis.guards, contrasts),
-        sentences=tuple(_unequal(arms)),
+        selection=imbalances(arms, (*analysis.contrasts, *analysis.ratios)),
         not_enforced=dict(not_enforced),
     )
+
+
+def _costs(groups: Mapping[Group, Iterable[Cell]], settled: Settled) -> tuple[Cost, ...]:
+    return tuple(cost(group, cells, settled) for group, cells in groups.items())
 
 
 def _tries(settled: Settled) -> tuple[Tries, ...]:
@@ -141,9 +136,7 @@ def _tries(settled: Settled) -> tuple[Tries, ...]:
 def _standing(
     settled: Settled, analysis: Analysis, added: Sequence[Contrast], faults: Sequence[str]
 ) -> tuple[Status, tuple[str, ...]]:
-    unlike = [complaint(item, settled.declared) for item in (*analysis.contrasts, *added)]
-    for item in (*analysis.contrasts, *added):
-        unlike += unplaced(item, settled.declared, analysis.groupings)
+    unlike = [pair_up(item, settled.declared)[1] for item in (*analysis.contrasts, *added)]
     unlike += [units(item, settled.declared)[1] for item in analysis.ratios]
     refusals = [
         *faults,
@@ -161,20 +154,6 @@ def _standing(
 
 def _said(settled: Settled, cell: Cell) -> str:
     return ", ".join(class_label(outcome) for outcome in settled.tries[cell])
-
-
-def _unequal(arms: Iterable[Census]) -> Iterable[str]:
-    """A sentence for each class without a number, extras and model under which the arms' counts differ."""
-    alike: dict[tuple[str, str], list[Census]] = {}
-    for arm in arms:
-        alike.setdefault((arm.group.extras, arm.group.model), []).append(arm)
-    for name, label in UNJUDGED.items():
-        for (extras, model), members in alike.items():
-            found = [arm.unscorable if name == "UNSCORABLE" else arm.classes[name] for arm in members]
-            if len({Fraction(count, arm.planned) for arm, count in zip(members, found, strict=True)}) > 1:
-                pairs = zip(members, found, strict=True)
-                counts = ", ".join(f"{arm.group.arm} {count} of {arm.planned}" for arm, count in pairs)
-                yield f"{label} are unequal between the arms (extras {extras}, model {model}): {counts}."
 
 
 def scoreboard_to_json(board: Scoreboard) -> dict[str, Any]:

@@ -46,6 +46,12 @@ SHORT = {
 NAMED = 10
 """How many missing cells are named to a person; the JSON names them all."""
 
+STAGES = ("planned", "buildable", "fired", "declared", "judged", "priced")
+"""How far the cells of an arm came, as its census counts them."""
+
+PARTED = {"HALT": "halts", "VOID": "voids", "REFUSED": "refusals"}
+"""The classes that are counted by limit, cause or gate too, and where a census has that."""
+
 BESIDE_EACH_OTHER = 4
 """How many arms' class counts stand in one table."""
 
@@ -102,17 +108,19 @@ class _Labels:
 def rate_sheet(board: Scoreboard) -> Sheet:
     """The pass rates of the arms, each with the counts it may not be shown without."""
     label = _Labels((arm.group for arm in board.arms), ["arm"])
+    bounds = [("if halts fail", "rate_low"), ("if halts pass", "rate_high")]
+    if any(arm.unscorable for arm in board.arms):
+        bounds += [("and unscorable fail", "rate_lowest"), ("and unscorable pass", "rate_highest")]
     return Sheet(
         title="Pass rates by arm",
-        header=(label.head, "beside", "passed", "rate", "if halts fail", "if halts pass"),
+        header=(label.head, "beside", "passed", "rate", *(head for head, _name in bounds)),
         rows=tuple(
             (
                 label(arm.group),
                 arm.beside,
                 figure(arm.passed),
                 rate_text(arm.pass_rate),
-                rate_text(arm.rate_low),
-                rate_text(arm.rate_high),
+                *(rate_text(getattr(arm, name)) for _head, name in bounds),
             )
             for arm in board.arms
         ),
@@ -122,8 +130,7 @@ def rate_sheet(board: Scoreboard) -> Sheet:
 
 
 def class_sheets(board: Scoreboard) -> list[Sheet]:
-    """Every class by arm, at zero too, with halts by limit and voids by cause."""
-    causes = sorted({cause for arm in board.arms for cause in arm.voids})
+    """How far each arm's cells came, then each class, at zero too: halts by limit, voids by cause, refusals by gate."""
     names = (*CLASSES, *_finer(board.arms))
     label = _Labels((arm.group for arm in board.arms), ["arm"])
     chunks = [board.arms[at : at + BESIDE_EACH_OTHER] for at in range(0, len(board.arms), BESIDE_EACH_OTHER)]
@@ -131,7 +138,7 @@ def class_sheets(board: Scoreboard) -> list[Sheet]:
         Sheet(
             title="Outcome classes by arm",
             header=("class", *(label(arm.group) for arm in arms)),
-            rows=(("planned", *(figure(arm.planned) for arm in arms)), *_class_rows(arms, names, causes)),
+            rows=(*_stage_rows(arms), *_class_rows(arms, names, board.arms)),
         )
         for arms in chunks
     ]
@@ -141,15 +148,19 @@ def _finer(censuses: Iterable[Census]) -> list[str]:
     return sorted({name for census in censuses for name in census.classes} - set(CLASSES))
 
 
-def _class_rows(arms: Sequence[Census], names: Iterable[str], causes: Iterable[str]) -> Iterable[tuple[str, ...]]:
+def _stage_rows(arms: Sequence[Census]) -> Iterable[tuple[str, ...]]:
+    for name in STAGES:
+        yield name, *(figure(getattr(arm, name)) for arm in arms)
+
+
+def _class_rows(arms: Sequence[Census], names: Iterable[str], every: Sequence[Census]) -> Iterable[tuple[str, ...]]:
+    """The rows of `arms`; what is counted by limit, cause or gate anywhere in `every` arm has its row."""
     for name in names:
         yield name, *(figure(arm.classes.get(name, 0)) for arm in arms)
-        if name == "HALT":
-            for limit in arms[0].halts:
-                yield f"- HALT({limit})", *(figure(arm.halts[limit]) for arm in arms)
-        if name == "VOID":
-            for cause in causes:
-                yield f"- VOID({cause})", *(figure(arm.voids.get(cause, 0)) for arm in arms)
+        part = PARTED.get(name)
+        if part is not None:
+            for kind in dict.fromkeys(kind for arm in every for kind in getattr(arm, part)):
+                yield f"- {name}({kind})", *(figure(getattr(arm, part).get(kind, 0)) for arm in arms)
 
 
 def condition_sheet(board: Scoreboard) -> Sheet:

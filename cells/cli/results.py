@@ -41,6 +41,7 @@ def board_of(folder: Path) -> Scoreboard:
         Analysis.model_validate(registration.experiment["analysis"]),
         head=None if head is None else str(head),
         registration_id=registration.id,
+        refused=registration.refused,
         not_enforced=progress.not_enforced,
     )
 

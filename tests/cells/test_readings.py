@@ -51,8 +51,9 @@ def test_case_1_voids_are_no_failures():
     arm_a, arm_b = board.arms
     assert (arm_a.void, arm_b.void, arm_b.judged, arm_b.passed) == (0, 4, 16, 6)
     assert arm_b.pass_rate == 6 / 16
-    assert arm_b.voids == {"fence": 1, "model-server": 1, "referee": 1, "workspace": 1}
-    assert board.sentences == ("Voids are unequal between the arms (extras none, model m): A 0 of 20, B 4 of 20.",)
+    voids = {cause: count for cause, count in arm_b.voids.items() if count}
+    assert voids == {"fence": 1, "model-server": 1, "referee": 1, "workspace": 1}
+    assert board.sentences == ("Every void cell is a control cell: 4 of 4 are B.",)
 
 
 def test_a_void_has_no_number():
@@ -90,7 +91,7 @@ def test_case_2_halts_are_no_failures():
     assert (reading.p_low, reading.p_high) == (0.03125, 1)
     assert (reading.share, reading.odds_ratio) == (None, None)
     assert reading.unjudged == {"HALT(tokens)": (0, 6)}
-    assert board.sentences == ("Halts are unequal between the arms (extras none, model m): A 0 of 6, B 6 of 6.",)
+    assert board.sentences == ("Every halted cell is a control cell: 6 of 6 are B.",)
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,12 @@ def test_the_published_census():
         "FAILED_BOOT": 4,
     }
     assert board.sentences == (
-        "Halts are unequal between the arms (extras none, model m): plain 0 of 19, salt-diet 3 of 18.",
+        "Every halted cell is a treatment cell: 3 of 3 are salt-diet.",
         "Failed boots are unequal between the arms (extras none, model m): plain 1 of 19, salt-diet 3 of 18.",
+        (
+            "Prices that are lower bounds are unequal between the arms (extras none, model m): plain 8 of 18, "
+            "salt-diet 3 of 15."
+        ),
     )
 
 

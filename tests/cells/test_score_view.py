@@ -50,28 +50,42 @@ The same in all rows: benchmark made, extras none, model m.
 Medians over the n cells that ended by themselves or at a limit; one unknown figure makes one undefined.
 
 Outcome classes by arm
-class           A  B
-planned         4  4
-PASS            3  1
-FAIL            0  1
-NO_BUILD        1  0
-INTERFACE_MISS  0  0
-TIMEOUT         0  0
-MEMORY          0  0
-CRASH           0  0
-UNSCORABLE      0  0
-HALT            0  1
-- HALT(tokens)  0  1
-- HALT(usd)     0  0
-- HALT(calls)   0  0
-- HALT(wall)    0  0
-- HALT(output)  0  0
-FAILED_BOOT     0  0
-VOID            0  1
-- VOID(fence)   0  1
-REFUSED         0  0
-MISSING         0  0
-DOUBLED         0  0
+class                      A  B
+planned                    4  4
+buildable                  4  4
+fired                      4  4
+declared                   4  2
+judged                     4  2
+priced                     4  2
+PASS                       3  1
+FAIL                       0  1
+NO_BUILD                   1  0
+INTERFACE_MISS             0  0
+TIMEOUT                    0  0
+MEMORY                     0  0
+CRASH                      0  0
+UNSCORABLE                 0  0
+HALT                       0  1
+- HALT(tokens)             0  1
+- HALT(usd)                0  0
+- HALT(calls)              0  0
+- HALT(wall)               0  0
+- HALT(output)             0  0
+FAILED_BOOT                0  0
+VOID                       0  1
+- VOID(model-server)       0  0
+- VOID(request-refused)    0  0
+- VOID(context-truncated)  0  0
+- VOID(workspace)          0  0
+- VOID(fence)              0  1
+- VOID(referee)            0  0
+- VOID(seat)               0  0
+- VOID(interrupted)        0  0
+- VOID(harness)            0  0
+- VOID(unknown)            0  0
+REFUSED                    0  0
+MISSING                    0  0
+DOUBLED                    0  0
 
 Cost by arm, medians
 arm  n  tokens  calls  wall s                    usd
@@ -85,8 +99,9 @@ arm  beside                           passed   rate  if halts fail  if halts pas
 A    4 of 4 judged, 0 halted, 0 void       3  0.750          0.750          0.750
 B    2 of 4 judged, 1 halted, 1 void       1  0.500          0.333          0.667
 The same in all rows: extras none, model m.
-Halts are unequal between the arms (extras none, model m): A 0 of 4, B 1 of 4.
-Voids are unequal between the arms (extras none, model m): A 0 of 4, B 1 of 4.
+Every halted cell is a control cell: 1 of 1 are B.
+Every void cell is a control cell: 1 of 1 are B.
+Every cell without a price is a control cell: 1 of 1 are B.
 
 R: median usd of A over B
 benchmark|model|task             A                B      ratio
@@ -112,10 +127,6 @@ C1: on 2 common pairs A passes 2, B 1; smoothed odds ratio 3.00; share of the di
 C1: 1 of 4 pairs without a verdict.
 C1: 1 of 4 pairs halted; with each halt read as a pass or as a failure, p is 0.25 at least and 0.5 at most, \
 qualifiers task 4 replaced.
-C1: the sign holds under every reading of halted cells (1): difference 0.333 to 0.667; the verdict holds. Taken over \
-SET 53eb865dcba2.
-C1: the sign depends on all cells without a number (2): difference 0.000 to 0.500, p 0.25 to 0.75, qualifiers task 4 \
-replaced; the verdict holds. Taken over SET 53eb865dcba2.
 C1: HALT(tokens): A 0, B 1.
 C1: VOID(fence): A 0, B 1.
 """

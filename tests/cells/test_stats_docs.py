@@ -10,11 +10,11 @@ import pytest
 
 import cells.stats
 from cells.conditions import CLASSES, Census, Group
-from cells.contrasts import ContrastReading
+from cells.contrasts import ContrastReading, PairCounts
 from cells.costs import Cost, Median
-from cells.pair_counts import PairCounts
 from cells.ratios import RatioReading, TaskRatio
 from cells.readings import Scoreboard, Tries
+from cells.selection import ArmShare, Imbalance
 from harness.analysis import Analysis, Contrast, Ratio
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,7 +44,21 @@ def test_every_field_of_the_analysis_is_listed(model):
 
 
 @pytest.mark.parametrize(
-    "value", [Scoreboard, Tries, Group, Census, Cost, Median, ContrastReading, PairCounts, RatioReading, TaskRatio]
+    "value",
+    [
+        Imbalance,
+        ArmShare,
+        Scoreboard,
+        Tries,
+        Group,
+        Census,
+        Cost,
+        Median,
+        ContrastReading,
+        PairCounts,
+        RatioReading,
+        TaskRatio,
+    ],
 )
 def test_every_field_of_the_json_is_listed(value):
     """Each field that `scoreboard_to_json` writes is on the page of scoring."""
