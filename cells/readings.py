@@ -12,13 +12,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cells.conditions import Census, Group, by_arm, by_condition, censuses
-from cells.contrasts import ContrastReading, Status, adjust, read_contrast
+from cells.contrasts import ContrastReading, Status
 from cells.costs import Cost, cost
-from cells.pairing import pair_up, units
+from cells.families import read_added, read_families
+from cells.guards import GuardReading, read_guards
+from cells.pairing import complaint, units
 from cells.ratios import RatioReading, read_ratio
 from cells.readable import Cell, Outcome
 from cells.selection import Imbalance, imbalances
 from cells.settled import Settled, class_label, settle
+from cells.strata import unplaced
 
 if TYPE_CHECKING:
     from harness.analysis import Analysis, Contrast
@@ -64,6 +67,7 @@ class Scoreboard:
     contrasts: tuple[ContrastReading, ...]
     added: tuple[ContrastReading, ...]
     ratios: tuple[RatioReading, ...]
+    guards: tuple[GuardReading, ...]
     selection: tuple[Imbalance, ...]
     not_enforced: Mapping[str, str]
 
@@ -95,7 +99,7 @@ def score(
     settled = settle(declared, outcomes)
     status, problems = _standing(settled, analysis, added, faults)
     arms = censuses(settled, refused, tasks=False)
-    family = [read_contrast(item, settled, status) for item in analysis.contrasts]
+    contrasts = read_families(settled, status, analysis)
     return Scoreboard(
         registration_id=registration_id,
         head=head,
@@ -113,9 +117,10 @@ def score(
         arm_costs=_costs(by_arm(settled.declared), settled),
         conditions=censuses(settled, refused, tasks=True),
         costs=_costs(by_condition(settled.declared), settled),
-        contrasts=adjust(family, analysis.alpha),
-        added=tuple(read_contrast(item, settled, status, registered=False) for item in added),
+        contrasts=contrasts,
+        added=read_added(added, settled, status, analysis),
         ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
+        guards=read_guards(analysis.guards, contrasts),
         selection=imbalances(arms, (*analysis.contrasts, *analysis.ratios)),
         not_enforced=dict(not_enforced),
     )
@@ -136,7 +141,9 @@ def _tries(settled: Settled) -> tuple[Tries, ...]:
 def _standing(
     settled: Settled, analysis: Analysis, added: Sequence[Contrast], faults: Sequence[str]
 ) -> tuple[Status, tuple[str, ...]]:
-    unlike = [pair_up(item, settled.declared)[1] for item in (*analysis.contrasts, *added)]
+    unlike = [complaint(item, settled.declared) for item in (*analysis.contrasts, *added)]
+    for item in (*analysis.contrasts, *added):
+        unlike += unplaced(item, settled.declared, analysis.groupings)
     unlike += [units(item, settled.declared)[1] for item in analysis.ratios]
     refusals = [
         *faults,

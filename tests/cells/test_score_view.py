@@ -127,6 +127,10 @@ C1: on 2 common pairs A passes 2, B 1; smoothed odds ratio 3.00; share of the di
 C1: 1 of 4 pairs without a verdict.
 C1: 1 of 4 pairs halted; with each halt read as a pass or as a failure, p is 0.25 at least and 0.5 at most, \
 qualifiers task 4 replaced.
+C1: the sign holds under every reading of halted cells (1): difference 0.333 to 0.667; the verdict holds. Taken over \
+SET 53eb865dcba2.
+C1: the sign depends on all cells without a number (2): difference 0.000 to 0.500, p 0.25 to 0.75, qualifiers task 4 \
+replaced; the verdict holds. Taken over SET 53eb865dcba2.
 C1: HALT(tokens): A 0, B 1.
 C1: VOID(fence): A 0, B 1.
 """

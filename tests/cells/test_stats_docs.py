@@ -10,8 +10,9 @@ import pytest
 
 import cells.stats
 from cells.conditions import CLASSES, Census, Group
-from cells.contrasts import ContrastReading, PairCounts
+from cells.contrasts import ContrastReading
 from cells.costs import Cost, Median
+from cells.pair_counts import PairCounts
 from cells.ratios import RatioReading, TaskRatio
 from cells.readings import Scoreboard, Tries
 from cells.selection import ArmShare, Imbalance
