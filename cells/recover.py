@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from cells.cell import transcript_path
 from cells.house import House
 from cells.journal import Journal
+from cells.recorded_calls import recorded_calls
 from harness.canonical import digest_bytes
 from harness.meter import Bounds, Ledger, Meter, Scope
 from harness.money import ZERO, dollars, sum_of
 from harness.outcome import CellOutcome, Spend, outcome_to_json
 from harness.transcript import read_transcript
-from harness.values import CellKey, Usage, Void
+from harness.values import CellKey, Void
 
 __all__ = ["charge_past_tries", "close_open_tries", "spend_of_transcript"]
 
@@ -43,31 +46,23 @@ def spend_of_transcript(house: House, cell: CellKey, path: Path) -> Spend:
     meter = Meter(
         [Scope(name="cell", bounds=Bounds(), ledger=Ledger())], clock=house.clock, rates=house.rates(cell.model)
     )
-    waiting: dict[int, int] = {}
-    first = last = None
-    for event in read_transcript(path) if path.exists() else ():
-        last = event["at"]
-        first = first or last
-        if event["event"] == "request":
-            waiting[event["call"]] = event["estimate"]
-        elif event["event"] in {"completion", "call_failed"} and event["call"] in waiting:
-            size = len(event.get("text", "").encode())
-            meter.charge_call(
-                Usage(**event["usage"]),
-                estimate=waiting.pop(event["call"]),
-                output_bytes=size,
-                served=event.get("served_model"),
-            )
-    for estimate in waiting.values():
-        meter.charge_call(Usage(), estimate=estimate, output_bytes=0)
-    return replace(meter.spend(), wall_s=_seconds(first, last))
+    times: list[str] = []
+
+    def events() -> Iterator[dict[str, Any]]:
+        for event in read_transcript(path) if path.exists() else ():
+            times[1:] = [event["at"]]
+            yield event
+
+    for call in recorded_calls(events()):
+        meter.charge_call(call.usage, estimate=call.estimate, output_bytes=call.output_bytes, served=call.served)
+    return replace(meter.spend(), wall_s=_seconds(times))
 
 
-def _seconds(first: str | None, last: str | None) -> float:
-    """Seconds between two times of a transcript; what came after its last event left no trace."""
-    if first is None or last is None:
+def _seconds(times: Sequence[str]) -> float:
+    """Seconds from the first to the last time of a transcript; what came after its last event left no trace."""
+    if not times:
         return 0.0
-    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+    return (datetime.fromisoformat(times[-1]) - datetime.fromisoformat(times[0])).total_seconds()
 
 
 def charge_past_tries(house: House, journal: Journal) -> None:

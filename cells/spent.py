@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from cells.costs import figure_of
 from harness.analysis import Quantity
+from harness.money import dollars, in_figures, sum_of
 
 if TYPE_CHECKING:
     from cells.readable import Outcome
@@ -18,9 +19,14 @@ __all__ = ["Spent", "Total", "spent"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Total:
-    """A sum over `n` tries; None if the figure of one (`unknown` of them) is not known. A lower bound makes it one."""
+    """
+    A sum over `n` tries; None if the figure of one (`unknown` of them) is not known. A lower bound makes it one.
+
+    `known` is the sum of the figures that are known: at least so much was paid.
+    """
 
     value: float | None
+    known: float
     n: int
     unknown: int
     lower_bounds: int
@@ -30,10 +36,15 @@ class Total:
         """Whether the value is exact or a lower bound."""
         return "at_least" if self.lower_bounds else "exact"
 
+    @property
+    def exact(self) -> int:
+        """How many of the figures are exact."""
+        return self.n - self.unknown - self.lower_bounds
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spent:
-    """Totals over every try that had a call of the model, VOID ones too: `wall_s` in seconds, `usd` in US dollars."""
+    """Totals over every try, VOID ones too: `wall_s` in seconds, `usd` in US dollars, of the tries that had a call."""
 
     tokens: Total
     usd: Total
@@ -42,16 +53,20 @@ class Spent:
 
 
 def spent(tries: Iterable[Outcome]) -> Spent:
-    """Add up what the tries cost. One without a call cost nothing, and has no price that could be missing."""
-    paid = [outcome for outcome in tries if outcome.spend.calls != 0]
-    return Spent(**{quantity: _total(paid, quantity) for quantity in get_args(Quantity)})
+    """Add up what the tries cost. One without a call cost no money, and has no price that could be missing."""
+    every = list(tries)
+    paid = [outcome for outcome in every if outcome.spend.calls != 0]
+    return Spent(**{name: _total(paid if name == "usd" else every, name) for name in get_args(Quantity)})
 
 
 def _total(tries: Iterable[Outcome], quantity: Quantity) -> Total:
     figures = [figure_of(outcome, quantity) for outcome in tries]
     known = [value for value, _bound in figures if value is not None]
+    # Cents are added as decimals: floats of them drift.
+    total = in_figures(sum_of(map(dollars, known))) if quantity == "usd" else fsum(known)
     return Total(
-        value=fsum(known) if len(known) == len(figures) else None,
+        value=total if len(known) == len(figures) else None,
+        known=total,
         n=len(figures),
         unknown=len(figures) - len(known),
         lower_bounds=sum(bound == "at_least" for _value, bound in figures),

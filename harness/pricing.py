@@ -98,6 +98,11 @@ class Tariff:
         open_ended = [] if whole else [tier.rates for tier in self.tiers if tier.above >= least]
         return [passed[-1], *open_ended]
 
+    def reachable(self, total: Usage) -> list[RateTable]:
+        """The rates that one of several calls may have been under, of which the sum alone is known."""
+        most, whole = _shortest_prompt(total)
+        return [self.base, *(tier.rates for tier in self.tiers if not whole or tier.above < most)]
+
     def price(self, usage: Usage) -> CallPrice:
         """The price of one call: exact if its tier and every direction that costs something are known."""
         tables = self.possible(usage)
