@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from cells.comparison_tables import contrast_sheets, ratio_sheets
 from cells.figures import printable
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
     from cells.readings import Scoreboard
 
-__all__ = ["plain_scoreboard", "render_scoreboard", "sheets_of"]
+__all__ = ["Part", "plain", "plain_scoreboard", "render", "render_scoreboard", "sheets_of"]
+
+Part: TypeAlias = "Sheet | Sequence[str]"
+"""What a scoreboard is printed from: a table, or lines."""
 
 SCREENFUL = 40
 """A terminal is shown tables of so many conditions or tasks; longer ones are left to pipes, reports and the JSON."""
@@ -46,22 +50,34 @@ def sheets_of(board: Scoreboard) -> list[Sheet]:
 
 def render_scoreboard(board: Scoreboard, console: Console) -> None:
     """Print the scoreboard: tables if `console` is a terminal, plain text if it isn't."""
+    render([standing(board), *sheets_of(board)], console)
+
+
+def render(parts: Iterable[Part], console: Console) -> None:
+    """Print lines and tables, one part after another; as plain text if `console` is no terminal."""
     if not console.is_terminal:
-        console.file.write(plain_scoreboard(board))
+        console.file.write(plain(parts))
         return
+    for number, part in enumerate(parts):
+        if number:
+            console.print()
+        _print(part, console)
+
+
+def _print(part: Part, console: Console) -> None:
     from rich.text import Text
 
-    for line in standing(board):
-        console.print(Text(printable(line)))
-    for sheet in sheets_of(board):
-        console.print()
-        if sheet.long and len(sheet.rows) > SCREENFUL:
-            told = f"{printable(sheet.title)}: {len(sheet.rows)} rows, in the report, the JSON, and through a pipe"
-            console.print(Text(told, style="dim"))
-            continue
-        console.print(_rich_table(sheet))
-        for note in sheet.notes:
-            console.print(Text(printable(note), style="dim"))
+    if not isinstance(part, Sheet):
+        for line in part:
+            console.print(Text(printable(line)))
+        return
+    if part.long and len(part.rows) > SCREENFUL:
+        told = f"{printable(part.title)}: {len(part.rows)} rows, in the report, the JSON, and through a pipe"
+        console.print(Text(told, style="dim"))
+        return
+    console.print(_rich_table(part))
+    for note in part.notes:
+        console.print(Text(printable(note), style="dim"))
 
 
 def _rich_table(sheet: Sheet) -> Table:
@@ -88,9 +104,13 @@ def _rich_table(sheet: Sheet) -> Table:
 
 def plain_scoreboard(board: Scoreboard) -> str:
     """The scoreboard as text: aligned columns, one row a line, never wrapped and never cut."""
-    parts = ["\n".join(map(printable, standing(board)))]
-    parts += [_plain_sheet(sheet) for sheet in sheets_of(board)]
-    return "\n\n".join(parts) + "\n"
+    return plain([standing(board), *sheets_of(board)])
+
+
+def plain(parts: Iterable[Part]) -> str:
+    """Lines and tables as text, with an empty line between two parts."""
+    texts = (_plain_sheet(part) if isinstance(part, Sheet) else "\n".join(map(printable, part)) for part in parts)
+    return "\n\n".join(texts) + "\n"
 
 
 def _plain_sheet(sheet: Sheet) -> str:

@@ -17,6 +17,7 @@ import pytest
 import typer
 
 from cells.cli import app
+from cells.declared.declaration import Declaration
 from cells.run import run
 from harness.experiment import Experiment, load_experiment
 from harness.plugins import KINDS
@@ -170,6 +171,8 @@ def kind_of(data: dict[str, Any]) -> str:
     """What a block of TOML is a part of."""
     if set(data) <= set(Experiment.model_fields):
         return "experiment"
+    if set(data) <= set(Declaration.model_fields):
+        return "declaration"
     if "proctor" in data and set(data) <= HARBOR_KEYS | {"proctor"}:
         return "card"
     if set(data) <= {"project", "build-system"}:
@@ -186,6 +189,8 @@ def test_toml_on_a_page_is_valid(text):
     match kind_of(data):
         case "experiment":
             Experiment.model_validate(merged(tomllib.loads(BASE), data))
+        case "declaration":
+            Declaration.model_validate({"question": "Is it valid?", "readings": [{"name": "all"}]} | data)
         case "distribution":
             groups = data["project"].get("entry-points", {})
             assert set(groups) <= {f"proctor.{kind}" for kind in KINDS}

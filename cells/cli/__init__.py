@@ -19,6 +19,7 @@ from cells.cli import judging as _judging
 from cells.cli import rates as _rates
 from cells.cli import referees as _referees
 from cells.cli import results as _results
+from cells.cli import scoring as _scoring
 from cells.cli import tasks as _tasks
 from cells.cli.door import guarded
 
@@ -33,7 +34,10 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _room in (_experiments, _results, _judging, _gate_auditing, _fences, _inventory, _referees, _rates, _tasks):
+for _room in (
+    *(_experiments, _results, _scoring, _judging, _gate_auditing),
+    *(_fences, _inventory, _referees, _rates, _tasks),
+):
     _room.add_to(app)
 
 

@@ -1,4 +1,4 @@
-"""Commands that read a run: status, score, report, verify, rescore."""
+"""Commands that read a run: status, report, verify, rescore."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cells.cli.door import ExitCode, end, print_json, run_async, run_folder
 if TYPE_CHECKING:
     from cells.readings import Scoreboard
 
-__all__ = ["add_to", "board_of", "show_board", "write_report"]
+__all__ = ["RUNS", "AsJson", "Runs", "add_to", "board_of", "show_board", "write_report"]
 
 Runs = Annotated[Path, typer.Option("--runs", help="The folder that holds run folders.")]
 Place = Annotated[Path, typer.Argument(help="A run folder, a registration's id, or an experiment file frozen once.")]
@@ -22,7 +22,7 @@ RUNS = Path("runs")
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (status, score, report, verify, rescore):
+    for command in (status, report, verify, rescore):
         app.command()(command)
 
 
@@ -41,7 +41,6 @@ def board_of(folder: Path) -> Scoreboard:
         Analysis.model_validate(registration.experiment["analysis"]),
         head=None if head is None else str(head),
         registration_id=registration.id,
-        refused=registration.refused,
         not_enforced=progress.not_enforced,
     )
 
@@ -130,19 +129,6 @@ def status(place: Place, runs: Runs = RUNS, *, as_json: AsJson = False) -> None:
         for line in status_lines(registration, progress, now, running=running, head=str(head) if head else None):
             typer.echo(line)
     if now.done < now.total and not running:
-        end(ExitCode.INCOMPLETE)
-
-
-def score(place: Place, runs: Runs = RUNS, *, as_json: AsJson = False) -> None:
-    """Print the scoreboard: every class, cost, and the registered contrasts."""
-    from cells.readings import scoreboard_to_json
-
-    board = board_of(run_folder(place, runs))
-    if as_json:
-        print_json(scoreboard_to_json(board))
-    else:
-        show_board(board)
-    if board.status != "final":
         end(ExitCode.INCOMPLETE)
 
 

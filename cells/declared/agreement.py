@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 
 from cells.contrasts import ContrastReading
 from cells.declared.class_counts import class_counts
+from cells.declared.labels import Labels
 from cells.figures import figure, p_text
 from cells.ratios import RatioReading, TaskRatio
 from cells.readings import Scoreboard
@@ -141,7 +142,7 @@ def _side(value: float) -> int:
 
 
 def _ratios(one: RatioReading, other: RatioReading, alpha: float, magnitude: float) -> Iterator[Finding]:
-    label = _labels(one, other)
+    label = _labels(one, other).of
     firsts, seconds = ({task.unit: task for task in item.tasks} for item in (one, other))
     units = dict.fromkeys((*firsts, *seconds))
     both = [(label(unit), firsts.get(unit), seconds.get(unit)) for unit in units]
@@ -198,16 +199,6 @@ def _significance(one: float | None, other: float | None, alpha: float) -> str |
 
 def _labels(one: RatioReading, other: RatioReading) -> Labels:
     return Labels(task.unit for item in (one, other) for task in item.tasks)
-
-
-class Labels:
-    """How units are called: by the task alone where benchmark and model are the same in all."""
-
-    def __init__(self, units: Iterable[str]) -> None:
-        self._bare = len({unit.rpartition("|")[0] for unit in units}) <= 1
-
-    def __call__(self, unit: str) -> str:
-        return unit.rpartition("|")[2] if self._bare else unit
 
 
 def _contrasts(one: ContrastReading, other: ContrastReading, alpha: float) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,16 +22,21 @@ from harness.errors import DeclarationError, unknown_name
 from harness.table_faults import explain
 
 __all__ = [
+    "ASKED",
     "Agreement",
     "Declaration",
     "ImportEntry",
     "LeftOutEntry",
     "ReadingEntry",
     "load_declaration",
+    "open_questions",
     "parse_declaration",
 ]
 
 Text = Annotated[str, Field(min_length=1, pattern=r"^\S(.*\S)?$")]
+ASKED = "?"
+"""What a draft has where a person has to say something; no declaration with it can be used."""
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:+-]{0,63}$")]
 
 
@@ -162,8 +167,28 @@ def load_declaration(path: Path) -> tuple[Declaration, str]:
 def parse_declaration(text: str, origin: str = "declaration.toml") -> Declaration:
     """Validate the text of a declaration; `origin` is how messages call it."""
     try:
-        return Declaration.model_validate(tomllib.loads(text))
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DeclarationError(f"{origin} is not valid TOML: {error}") from None
+    if asked := list(_asked(data, "")):
+        raise DeclarationError(f"{origin} still has {ASKED!r} where something has to be said: {', '.join(asked)}")
+    try:
+        return Declaration.model_validate(data)
     except ValidationError as error:
         raise DeclarationError(explain(error, origin, Declaration)) from None
+
+
+def open_questions(text: str) -> list[str]:
+    """Where a draft still asks, by the names on the way there."""
+    return list(_asked(tomllib.loads(text), ""))
+
+
+def _asked(value: Any, where: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _asked(item, f"{where}.{key}" if where else key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _asked(item, where)
+    elif value == ASKED:
+        yield where

@@ -29,7 +29,7 @@ def cells_of(path: Path, source: Source) -> Iterator[ForeignCell]:
     is wrong in rows, each with its place and column; the first twenty are named.
     """
     maker = _Maker(source)
-    unit, rows = rows_of(path, maker.wanted, source)
+    unit, rows = rows_of(path, maker.wanted, kind=source.format, delimiter=source.delimiter)
     faults: list[str] = []
     for place, values in rows:
         try:

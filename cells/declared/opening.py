@@ -17,7 +17,7 @@ from cells.declared.side_by_side import SideBySide, read_side_by_side
 from cells.declared.source import Source
 from harness.errors import DeclarationError
 
-__all__ = ["Opened", "open_cells", "read_declared"]
+__all__ = ["Opened", "file_digest", "open_cells", "read_declared"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,8 +55,8 @@ def open_cells(
             )
         places = [(places[0][0], list(files))]
     folders = [*(base / run for run in declaration.runs), *runs]
-    sources = {str(path): _digest(path) for _source, paths in places for path in paths}
-    sources |= {str(folder): _digest(folder / "record.jsonl") for folder in folders}
+    sources = {str(path): file_digest(path) for _source, paths in places for path in paths}
+    sources |= {str(folder): file_digest(folder / "record.jsonl") for folder in folders}
     for source, paths in places:
         _refuse_others(source, paths, sources)
     if not sources:
@@ -69,7 +69,8 @@ def _files(source: Source, base: Path) -> list[Path]:
     return [base / name for name in source.files]
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file of cells. Raises `DeclarationError` where it can't be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,40 +11,61 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from cells.declared.parquet import parquet_rows
-from cells.declared.source import Source
+from cells.declared.parquet import parquet_columns, parquet_rows
 from harness.errors import DeclarationError, unknown_name
 
-__all__ = ["Row", "rows_of"]
+__all__ = ["Row", "header_of", "rows_of"]
 
 Row: TypeAlias = tuple[int, Sequence[Any]]
 """Where a row stands (a line of a text file, a row of a Parquet file, from 1), and the wanted columns' values."""
 
 
 class _Reader(Protocol):
-    def __call__(self, path: Path, wanted: Sequence[str], source: Source) -> Iterator[Row]: ...
+    def __call__(self, path: Path, wanted: Sequence[str], delimiter: str) -> Iterator[Row]: ...
 
 
-def rows_of(path: Path, wanted: Sequence[str], source: Source) -> tuple[str, Iterator[Row]]:
+def header_of(path: Path, *, kind: str | None = None, delimiter: str = ",") -> list[str]:
+    """The names of all columns; of JSON Lines, every key that some line has."""
+    kind = _kind(path, kind)
+    if kind == "parquet":
+        return parquet_columns(path)
+    if kind == "csv":
+        with _reading(path), path.open(encoding="utf-8-sig", newline="") as file:
+            return next(csv.reader(file, delimiter=delimiter, strict=True), [])
+    seen: dict[str, None] = {}
+    for _line, record in _records(path):
+        seen.update(dict.fromkeys(record))
+    return list(seen)
+
+
+def rows_of(
+    path: Path, wanted: Sequence[str], *, kind: str | None = None, delimiter: str = ","
+) -> tuple[str, Iterator[Row]]:
     """
     What a place in the file is called (`line` or `row`), and its rows with the `wanted` columns, two or more, in order.
 
     Nothing is read before the first row is asked for. Raises `DeclarationError` for a file that is not what its format
     says, for a column that is not there or there twice, and for a row that does not fit its header.
     """
-    kind = source.format or path.suffix.removeprefix(".").lower()
     readers: dict[str, tuple[str, _Reader]] = {
         "csv": ("line", _csv_rows),
         "jsonl": ("line", _jsonl_rows),
-        "ndjson": ("line", _jsonl_rows),
         "parquet": ("row", _parquet_rows),
     }
-    if kind not in readers:
-        raise DeclarationError(
-            f"{path}: its name ends in {path.suffix!r}: expected .csv, .jsonl or .parquet, or `format`"
-        )
-    unit, reader = readers[kind]
-    return unit, reader(path, wanted, source)
+    unit, reader = readers[_kind(path, kind)]
+    return unit, reader(path, wanted, delimiter)
+
+
+_KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+def _kind(path: Path, said: str | None) -> str:
+    """The format that was said, or that the name ends in."""
+    kind = said or _KINDS.get(path.suffix.lower())
+    if kind is None:
+        known = ", ".join(_KINDS)
+        raise DeclarationError(f"{path}: its name ends in {path.suffix!r}: expected one of {known}, or `format`")
+    return kind
 
 
 @contextmanager
@@ -59,9 +80,9 @@ def _reading(path: Path) -> Iterator[None]:
         raise DeclarationError(f"{path} can't be read: {error}") from None
 
 
-def _csv_rows(path: Path, wanted: Sequence[str], source: Source) -> Iterator[Row]:
+def _csv_rows(path: Path, wanted: Sequence[str], delimiter: str) -> Iterator[Row]:
     with _reading(path), path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=source.delimiter, strict=True)
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
         try:
             header = next(reader, None)
             if header is None:
@@ -97,11 +118,19 @@ def _refuse_missing(path: Path, header: Iterable[str], wanted: Iterable[str]) ->
             raise DeclarationError(f"{path}: {unknown_name('column', name, names)}")
 
 
-def _jsonl_rows(path: Path, wanted: Sequence[str], source: Source) -> Iterator[Row]:
-    del source  # every value says its own type
+def _jsonl_rows(path: Path, wanted: Sequence[str], delimiter: str) -> Iterator[Row]:
+    del delimiter  # every value says its own type
     seen: set[str] = set()
+    for line, record in _records(path):
+        seen.update(record)
+        yield line, [record.get(name) for name in wanted]
+    # A key may be left out of a line where nothing is to be said; one that no line has is a wrong name.
+    if seen:
+        _refuse_missing(path, seen, wanted)
+
+
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
-    line = 0
     with _reading(path), path.open(encoding="utf-8-sig", newline="\n") as file:
         for line, text in enumerate(file, start=1):
             if not text.strip():
@@ -112,15 +141,11 @@ def _jsonl_rows(path: Path, wanted: Sequence[str], source: Source) -> Iterator[R
                 raise DeclarationError(f"{path}, line {line}: no JSON object of a row: {error}") from None
             if not isinstance(record, dict):
                 raise DeclarationError(f"{path}, line {line}: {_short(record)}: expected a JSON object")
-            seen.update(record)
-            yield line, [record.get(name) for name in wanted]
-    # A key may be left out of a line where nothing is to be said; one that no line has is a wrong name.
-    if line:
-        _refuse_missing(path, seen, wanted)
+            yield line, record
 
 
-def _parquet_rows(path: Path, wanted: Sequence[str], source: Source) -> Iterator[Row]:
-    del source  # every value says its own type
+def _parquet_rows(path: Path, wanted: Sequence[str], delimiter: str) -> Iterator[Row]:
+    del delimiter  # every value says its own type
     return parquet_rows(path, wanted)
 
 

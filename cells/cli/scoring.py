@@ -1,0 +1,99 @@
+"""The command `score`: of one run as it was registered, or of a declared set of cells from anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cells.cli.door import ExitCode, end, print_json, run_folder
+from cells.cli.results import RUNS, AsJson, Runs, board_of, show_board
+
+__all__ = ["add_to"]
+
+Places = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[PLACE]...", help="A run; with --declaration any number, whose cells it may name."),
+]
+Cells = Annotated[
+    list[Path] | None,
+    typer.Option("--cells", metavar="FILE", help="A CSV, JSON Lines or Parquet file of cells; may be given again."),
+]
+Declaration = Annotated[
+    Path | None, typer.Option("--declaration", metavar="FILE", help="What the cells are, and which of them are read.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    for command in (score, declare):
+        app.command()(command)
+
+
+def score(
+    places: Places = None,
+    runs: Runs = RUNS,
+    *,
+    cells: Cells = None,
+    declaration: Declaration = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the scoreboard: every class, cost, and the registered contrasts."""
+    from harness.errors import UsageError
+
+    if declaration is not None:
+        _declared(declaration, cells or [], [run_folder(place, runs) for place in places or []], as_json=as_json)
+        return
+    if cells:
+        raise UsageError(
+            f"--cells {cells[0]} without --declaration: expected one that says what the columns hold and which cells "
+            f"are read. `proctor declare {cells[0]} declaration.toml` writes a first one"
+        )
+    if places is None or len(places) != 1:
+        raise UsageError(f"{len(places or [])} runs: expected one, or --declaration with the cells that are read")
+    _run(run_folder(places[0], runs), as_json=as_json)
+
+
+def _run(folder: Path, *, as_json: bool) -> None:
+    """Score one run as it was registered."""
+    from cells.readings import scoreboard_to_json
+
+    board = board_of(folder)
+    if as_json:
+        print_json(scoreboard_to_json(board))
+    else:
+        show_board(board)
+    if board.status != "final":
+        end(ExitCode.INCOMPLETE)
+
+
+def _declared(path: Path, cells: list[Path], runs: list[Path], *, as_json: bool) -> None:
+    """Compute the readings of a declaration side by side."""
+    from rich.console import Console
+
+    from cells.declared.as_json import side_by_side_to_json
+    from cells.declared.opening import read_declared
+    from cells.declared.view import parts_of
+    from cells.score_view import render
+
+    found = read_declared(path, files=cells, runs=runs)
+    if as_json:
+        print_json(side_by_side_to_json(found))
+    else:
+        render(parts_of(found), Console())
+    if not found.final:
+        end(ExitCode.INCOMPLETE)
+
+
+def declare(
+    cells: Annotated[Path, typer.Argument(help="A CSV, JSON Lines or Parquet file of cells.")],
+    out: Annotated[Path, typer.Argument(help="The declaration to write; the cells' names go beside it.")],
+) -> None:
+    """Write a first declaration for a file of cells, with every cell by name, for you to complete."""
+    from cells.declared.draft import draft
+
+    count, asked = draft(cells, out)
+    typer.echo(f"{out}: {count} cells, in one reading")
+    for place in asked:
+        typer.echo(f"to be said: {place}")
