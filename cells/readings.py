@@ -7,7 +7,7 @@ A pure function of the registration and the record; it can be made again at any 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,10 @@ from cells.guards import GuardReading, read_guards
 from cells.pairing import complaint, units
 from cells.ratios import RatioReading, read_ratio
 from cells.readable import Cell, Outcome
+from cells.registered import AdverseReading, OutcomeReading, StopReading
 from cells.selection import Imbalance, imbalances
 from cells.settled import Settled, class_label, settle
+from cells.spent import Spent, spent
 from cells.strata import unplaced
 
 if TYPE_CHECKING:
@@ -46,6 +48,9 @@ class Scoreboard:
     record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `selection`
     is what did not befall the arms alike: a reader of the figures must have seen its `sentences`;
     `not_enforced` are the promises of a workspace that were not kept where the cells were played, each with why.
+    `spent` is what every try cost together; `stop` is the registered rule that ended the run; `outcome` and `adverse`
+    are what became of what was registered of the result, None and empty where nothing was. `withdrawn` are the tasks
+    that an amendment took out of all arms, each with why.
     """
 
     registration_id: str
@@ -70,11 +75,18 @@ class Scoreboard:
     guards: tuple[GuardReading, ...]
     selection: tuple[Imbalance, ...]
     not_enforced: Mapping[str, str]
+    spent: Spent
+    stop: StopReading | None = None
+    outcome: OutcomeReading | None = None
+    adverse: tuple[AdverseReading, ...] = ()
+    withdrawn: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a reader of the figures must have been told: the sentences of the selection, each once."""
-        return tuple(dict.fromkeys(item.sentence for item in self.selection))
+        """What a reader of the figures must have been told: withdrawn tasks, a stop, and the selection, each once."""
+        gone = [f"Task {task} is withdrawn from all arms: {why}." for task, why in self.withdrawn.items()]
+        stop = () if self.stop is None else (self.stop.sentence,)
+        return tuple(dict.fromkeys([*gone, *stop, *(item.sentence for item in self.selection)]))
 
 
 def score(
@@ -88,15 +100,16 @@ def score(
     added: Sequence[Contrast] = (),
     not_enforced: Mapping[str, str] = MappingProxyType({}),
     faults: Sequence[str] = (),
+    stop: StopReading | None = None,
 ) -> Scoreboard:
     """
-    Read a record's `outcomes` over the `declared` cells as the `analysis` was registered; there may be several a cell.
+    Read a record's `outcomes`, several tries of a cell among them, over the `declared` cells as the `analysis` says.
 
-    `refused` are the registration's rows of planned cells that a gate did not let be built. `added` are contrasts of
-    later amendments: they are shown apart, outside the family; `not_enforced` is passed on as it is; `faults` are
-    problems of the set that no cell shows. Raises `IntegrityError` if a cell is declared twice.
+    `refused` are the registration's rows of cells that a gate did not let be built; `added` are contrasts of later
+    amendments, shown apart; `faults` are problems of the set that no cell shows; `stop` is the stop rule that ended the
+    run; `not_enforced` is passed on. Raises `IntegrityError` if a cell is declared twice.
     """
-    settled = settle(declared, outcomes)
+    settled = _settled(declared, outcomes, stop)
     status, problems = _standing(settled, analysis, added, faults)
     arms = censuses(settled, refused, tasks=False)
     contrasts = read_families(settled, status, analysis)
@@ -123,7 +136,16 @@ def score(
         guards=read_guards(analysis.guards, contrasts),
         selection=imbalances(arms, (*analysis.contrasts, *analysis.ratios)),
         not_enforced=dict(not_enforced),
+        spent=spent(outcome for tries in settled.tries.values() for outcome in tries),
+        stop=stop,
     )
+
+
+def _settled(declared: Iterable[Cell], outcomes: Iterable[Outcome], stop: StopReading | None) -> Settled:
+    if stop is None:
+        return settle(declared, outcomes)
+    cells, kept = tuple(declared), frozenset(stop.unfired)
+    return settle(cells, outcomes, [cell for cell in cells if str(cell) in kept])
 
 
 def _costs(groups: Mapping[Group, Iterable[Cell]], settled: Settled) -> tuple[Cost, ...]:

@@ -9,6 +9,7 @@ from cells.conditions import CLASSES, Census, Group
 from cells.costs import Cost, Median
 from cells.figures import UNDEFINED, figure, rate_text, whole_text
 from cells.readings import Scoreboard
+from cells.registered import registered_lines
 
 __all__ = [
     "Sheet",
@@ -73,8 +74,10 @@ def standing(board: Scoreboard) -> list[str]:
     lines = [
         f"registration {board.registration_id}",
         f"record head {board.head or 'none: nothing is recorded yet'}",
-        f"status {board.status}: {board.planned - len(board.missing)} of {board.planned} declared cells in the record",
+        f"status {board.status}: {board.planned - _unsaid(board)} of {board.planned} declared cells in the record",
     ]
+    if board.stop is not None:
+        lines.append(board.stop.sentence)
     if board.status != "final":
         lines.append(f"every verdict is withheld until the record is whole; {len(board.problems)} problems:")
     missing = set(board.problems[len(board.problems) - len(board.missing) :])
@@ -86,7 +89,13 @@ def standing(board: Scoreboard) -> list[str]:
     if board.repeated:
         lines.append(f"outcomes recorded a second time, word for word, each counted once: {board.repeated}")
     lines += [f"not enforced where these cells were played: {name}: {why}" for name, why in board.not_enforced.items()]
+    lines += registered_lines(board.outcome, board.adverse)
     return lines
+
+
+def _unsaid(board: Scoreboard) -> int:
+    """The declared cells that the record says nothing of."""
+    return len(board.missing) + (0 if board.stop is None else len(board.stop.unfired))
 
 
 class _Labels:

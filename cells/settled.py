@@ -20,7 +20,8 @@ class Settled:
 
     `outcomes` holds the outcome that counts of each cell that has one: the final one, else its last VOID. `tries` holds
     every try in order. A `missing` cell has no outcome, a `doubled` one has several that disagree and so counts as
-    none, an `undeclared` one is no part of the set. `repeated` counts lines that say again exactly what another says.
+    none, an `undeclared` one is no part of the set. An `unfired` cell has none either, and none is missed: a registered
+    stop rule ended the run before it. `repeated` counts lines that say again exactly what another says.
     """
 
     declared: tuple[Cell, ...]
@@ -30,6 +31,7 @@ class Settled:
     doubled: tuple[Cell, ...]
     undeclared: tuple[Cell, ...]
     repeated: int
+    unfired: frozenset[Cell] = frozenset()
 
     def passed(self, cell: Cell) -> bool | None:
         """True or False for a cell that was judged; None for one that has no number."""
@@ -42,10 +44,12 @@ class Settled:
         return outcome is not None and isinstance(outcome.end, Halt)
 
     def label(self, cell: Cell) -> str:
-        """The class that a cell is counted under, with its limit or cause; MISSING or DOUBLED for one without any."""
+        """
+        The class that a cell is counted under, with its limit or cause; one without any is MISSING, DOUBLED, NOT_FIRED.
+        """
         outcome = self.outcomes.get(cell)
         if outcome is None:
-            return "DOUBLED" if cell in self.tries else "MISSING"
+            return "DOUBLED" if cell in self.tries else "NOT_FIRED" if cell in self.unfired else "MISSING"
         return class_label(outcome)
 
 
@@ -60,9 +64,10 @@ def class_label(outcome: Outcome) -> str:
             return outcome.outcome_class
 
 
-def settle(declared: Iterable[Cell], outcomes: Iterable[Outcome]) -> Settled:
+def settle(declared: Iterable[Cell], outcomes: Iterable[Outcome], unfired: Iterable[Cell] = ()) -> Settled:
     """
     Sort the outcomes by declared cell, in linear time. Tries of a cell may come in any order; `attempt` orders them.
+    Of the `unfired` cells those count as such that have no outcome.
 
     Raises `IntegrityError` if a cell is declared twice: no set of cells has that.
     """
@@ -73,15 +78,18 @@ def settle(declared: Iterable[Cell], outcomes: Iterable[Outcome]) -> Settled:
         raise IntegrityError(f"cell {twice} is declared twice: expected each cell of a registration once")
 
     ordered, repeated = _tries(outcomes)
+    without = {cell for cell in cells if cell not in ordered}
+    left = frozenset(unfired) & without
     disagreeing = {cell for cell, of_cell in ordered.items() if _disagree(of_cell)}
     return Settled(
         declared=cells,
         outcomes={cell: ordered[cell][-1] for cell in cells if cell in ordered and cell not in disagreeing},
         tries={cell: ordered[cell] for cell in cells if cell in ordered},
-        missing=tuple(cell for cell in cells if cell not in ordered),
+        missing=tuple(cell for cell in cells if cell in without and cell not in left),
         doubled=tuple(cell for cell in cells if cell in disagreeing),
         undeclared=tuple(sorted((cell for cell in ordered if cell not in known), key=str)),
         repeated=repeated,
+        unfired=left,
     )
 
 
