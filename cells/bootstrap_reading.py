@@ -13,7 +13,7 @@ from cells.strata import placer
 if TYPE_CHECKING:
     from harness.grouping import Grouping, Resampling
 
-__all__ = ["BootstrapReading", "read_bootstrap"]
+__all__ = ["BootstrapReading", "read_bootstrap", "undrawable"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +52,12 @@ def read_bootstrap(plan: Resampling, pairs: Sequence[PairState], groupings: Sequ
     counts = {place: count_pairs(of) for place, of in members.items()}
     judged = {place: of for place, of in counts.items() if of.judged}
     return _drawn(plan, judged, empty=len(counts) - len(judged))
+
+
+def undrawable(plan: Resampling, pairs: Sequence[PairState], groupings: Sequence[Grouping]) -> str | None:
+    """Why clusters could not be drawn even if every declared pair were judged; None if they could."""
+    judged = [PairState(cells=pair.cells, treatment="pass", control="pass") for pair in pairs]
+    return read_bootstrap(plan.model_copy(update={"replicates": 1}), judged, groupings).undefined
 
 
 def _drawn(plan: Resampling, judged: dict[tuple[str, str], PairCounts], *, empty: int) -> BootstrapReading:

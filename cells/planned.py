@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from cells.bootstrap_reading import undrawable
 from cells.comparing import compare
 from cells.deciders import decider
 from cells.stats import exact_power
+from cells.strata import unplaced
+from harness.errors import ExperimentError
 
 if TYPE_CHECKING:
     from cells.readable import Cell
     from harness.analysis import Analysis, Contrast
 
-__all__ = ["TESTS", "Power", "foreseen", "planned_power"]
+__all__ = ["TESTS", "Power", "foreseen", "planned_power", "refuse_unreadable"]
 
 TESTS = {
     "mcnemar": "exact McNemar",
@@ -66,3 +69,20 @@ def foreseen(item: Contrast, cells: Sequence[Cell], analysis: Analysis) -> dict[
         "best_attainable_p": decider(compared).best_p() if n else None,
         "power": None if power is None else asdict(power),
     }
+
+
+def refuse_unreadable(analysis: Analysis, cells: Sequence[Cell]) -> None:
+    """
+    Raise `ExperimentError` for a contrast that these cells could never be read by: a unit without a place in its strata
+    or clusters, or clusters that no bootstrap can draw.
+    """
+    lines = []
+    for item in analysis.contrasts:
+        lost = unplaced(item, cells, analysis.groupings)
+        lines += lost
+        if item.bootstrap is not None and not lost:
+            pairs = compare(item, cells, lambda _cell: "none", analysis).pairs
+            why = undrawable(item.bootstrap, pairs, analysis.groupings)
+            lines += [] if why is None else [f"{item.name}: bootstrap: {why}"]
+    if lines:
+        raise ExperimentError("\n".join(lines))

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from cells.pair_counts import PairCounts, PairState, count_pairs
 from cells.readable import Cell
 from cells.stats import clopper_pearson, mcnemar_exact, smoothed_odds_ratio
-from harness.errors import ExperimentError, IntegrityError
+from harness.errors import IntegrityError
 from harness.values import Unit
 
 if TYPE_CHECKING:
-    from harness.analysis import Alternative, Analysis, Contrast
+    from harness.analysis import Alternative, Contrast
     from harness.grouping import Grouping
 
-__all__ = ["POOL", "Stratum", "check_pooled", "placer", "refuse_unplaced", "stratify", "unplaced"]
+__all__ = ["POOL", "Placer", "Stratum", "check_pooled", "placer", "stratify", "unplaced"]
 
 Placer: TypeAlias = Callable[[Unit], "str | None"]
 """Tells the stratum or cluster of a unit; None where a grouping does not place it."""
@@ -138,10 +138,3 @@ def unplaced(item: Contrast, cells: Iterable[Cell], groupings: Sequence[Grouping
                 "expected every unit in the grouping"
             )
     return complaints
-
-
-def refuse_unplaced(analysis: Analysis, cells: Sequence[Cell]) -> None:
-    """Raise `ExperimentError` if a unit of a registered contrast has no place in its strata or clusters."""
-    complaints = [line for item in analysis.contrasts for line in unplaced(item, cells, analysis.groupings)]
-    if complaints:
-        raise ExperimentError("\n".join(complaints))
