@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from cells.freeze import Frozen
 from harness.repository import dirt_text
 
 __all__ = ["freeze_lines"]
+
+MOST_NAMED = 20
+"""A person is told so many conditions that a gate refuses for one reason; the registration names all cells."""
 
 
 def freeze_lines(frozen: Frozen) -> Iterator[str]:
@@ -19,15 +24,12 @@ def freeze_lines(frozen: Frozen) -> Iterator[str]:
     yield f"  sha256 {registration.digest}"
     yield f"  folder {frozen.folder}"
     yield f"  {counts['buildable']} of {counts['declared']} declared cells can be built"
-    for gate, number in sorted(counts["refused_by_gate"].items()):
-        yield f"  {number} refused by gate {gate!r}:"
-        for row in [row for row in registration.refused if row["gate"] == gate][:5]:
-            yield f"    {row['cell']}: {row['detail']}"
-        if number > 5:
-            yield f"    ... and {number - 5} more, in registration.json"
+    for gate in sorted(counts["refused_by_gate"]):
+        yield from _refused_by(gate, [row for row in registration.refused if row["gate"] == gate])
     for test in outlook["tests"]:
-        what = f"{test['test']}, {test['alternative']}, n = {test['n']}"
-        yield f"  {test['name']}: {what}: {_best(test['best_attainable_p'])}"
+        yield from _test_lines(test)
+    for halt in outlook["predicted_halts"]:
+        yield f"  {halt['sentence']}"
     for line in dirt_text(registration.repository):
         yield f"  {line}"
     for name, identity in frozen.identities.items():
@@ -35,5 +37,32 @@ def freeze_lines(frozen: Frozen) -> Iterator[str]:
             yield f"  model {name}: no digest from its provider; only the served name {identity.served!r} is checked"
 
 
-def _best(p_value: float | None) -> str:
-    return "the best attainable p is undefined" if p_value is None else f"the best attainable p is {p_value:.4g}"
+def _refused_by(gate: str, rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """The cells that a gate refuses, its reason once for all cells that have it, replicates counted."""
+    yield f"  {len(rows)} refused by gate {gate!r}:"
+    why: dict[str, Counter[str]] = {}
+    for row in rows:
+        why.setdefault(row["detail"], Counter())[row["cell"].rpartition("|")[0]] += 1
+    for detail, conditions in why.items():
+        yield f"    {detail}:"
+        for condition, replicates in list(conditions.items())[:MOST_NAMED]:
+            yield f"      {condition}" + (f" ({replicates} replicates)" if replicates > 1 else "")
+        if len(conditions) > MOST_NAMED:
+            yield f"      ... and {len(conditions) - MOST_NAMED} more conditions, in registration.json"
+
+
+def _test_lines(test: Mapping[str, Any]) -> Iterator[str]:
+    """What a test can reach at best, and a line of its own if that is not enough."""
+    best, holm = test["best_attainable_p"], test.get("best_attainable_holm")
+    reach = "the best attainable p is undefined" if best is None else f"the best attainable p is {best:.4g}"
+    if holm is not None and holm != best:
+        reach += f", {holm:.4g} adjusted in family {test['family']!r}"
+    yield f"  {test['name']}: {test['test']}, {test['alternative']}, n = {test['n']}: {reach}"
+    if test.get("power") is not None:
+        power = test["power"]
+        yield (
+            f"    power {power['power']:.4g}: {power['pairs']} discordant pairs, "
+            f"{power['share']:g} of them for the treatment, at {power['alpha']:g}"
+        )
+    if test["in_reach"] is False:
+        yield f"    it can't reach {test['alpha']:g}, whatever comes out: it takes more pairs, tasks, or another family"
