@@ -6,10 +6,8 @@ Whatever fails here on our side makes the try VOID; nothing that fails here make
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -30,7 +28,7 @@ from harness.ports import PublicCheck, Workspace
 from harness.seats.desk import Desk
 from harness.seeds import SeedBook
 from harness.tasks.task import Task
-from harness.transcript import Transcript
+from harness.transcript import Transcript, transcript_path
 from harness.tree import Exhibit
 from harness.values import CellKey, Declared, End, Halt, Verdict, Void
 from harness.workspaces.exhibits import lay
@@ -51,12 +49,6 @@ class _Try:
     room: dict[str, Any] = field(default_factory=dict)
     served: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
-
-
-def transcript_path(folder: Path, cell: CellKey, attempt: int) -> Path:
-    """Where a try's transcript is: readable, and unique by a digest of the whole key."""
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{cell.task}-{cell.arm}-{cell.model}-r{cell.replicate}")[:80]
-    return folder / "transcripts" / f"{slug}-{digest_bytes(str(cell).encode())[:8]}.{attempt}.jsonl"
 
 
 async def play(house: House, cell: CellKey, attempt: int) -> CellOutcome:

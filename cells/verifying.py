@@ -12,7 +12,7 @@ from harness.casebook import recall_tasks
 from harness.errors import IntegrityError
 from harness.record import Head
 from harness.registration import load_registration
-from harness.verify import ChainReading, Problem, verify_chain, verify_files
+from harness.verify import ChainReading, FileCheck, Problem, verify_chain
 
 __all__ = ["RunReading", "verify_run"]
 
@@ -89,19 +89,20 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
     if witness is None:
         local = _local_head(folder, problems)
         said = "by the run's own head file, which is no outside witness" if local else "no head to hold it against"
-    chain, named = verify_chain(folder / "record.jsonl", genesis=genesis, witness=witness or local)
+    files = FileCheck(folder)
+    chain = verify_chain(folder / "record.jsonl", genesis=genesis, witness=witness or local, saw=files.saw)
+    files.ended()
     if local is not None and chain.complete:
         chain.complete, chain.completeness = (
             None,
             "prefix intact, completeness unknown; it ends where its own head file says",
         )
-    bad, looked_at = verify_files(folder, named)
     return RunReading(
         folder=folder,
         registration=identity,
         chain=chain,
-        looked_at=looked_at,
-        problems=(*problems, *chain.problems, *bad),
+        looked_at=files.looked_at,
+        problems=(*problems, *chain.problems, *files.problems),
         witness=said,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +18,15 @@ from typing import Any, Self
 from harness.canonical import canonical_bytes, digest_bytes, plain
 from harness.clock import Clock, SystemClock, now_text
 from harness.errors import IntegrityError
+from harness.values import CellKey
 
-__all__ = ["Transcript", "read_transcript"]
+__all__ = ["Transcript", "read_transcript", "transcript_path"]
+
+
+def transcript_path(folder: Path, cell: CellKey, attempt: int) -> Path:
+    """Where a try's transcript is in a run's folder: readable, and unique by a digest of the whole key."""
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{cell.task}-{cell.arm}-{cell.model}-r{cell.replicate}")[:80]
+    return folder / "transcripts" / f"{slug}-{digest_bytes(str(cell).encode())[:8]}.{attempt}.jsonl"
 
 
 class Transcript:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from harness.blobs import BlobStore
-from harness.canonical import digest_bytes
 from harness.errors import IntegrityError
 from harness.record import Entry, Head, decode_line
+from harness.transcript import transcript_path
+from harness.values import CellKey
 
-__all__ = ["ChainReading", "Problem", "verify_chain", "verify_files"]
+__all__ = ["ChainReading", "FileCheck", "Problem", "verify_chain"]
 
-_BESIDE = frozenset({"record.repaired", "run.rescored", "suite.characterised"})
+_REMEMBERED = 4096
+"""So many exhibits that were found whole are not read again when another outcome names them too."""
+
+_BESIDE = frozenset({"record.repaired", "registration.amended", "run.audited", "run.rescored", "suite.characterised"})
 """Entries that are written outside of any session too: they say nothing of whether one is open."""
 
 
@@ -42,18 +48,20 @@ class ChainReading:
     problems: list[Problem] = field(default_factory=list)
 
 
-def verify_chain(path: Path, *, genesis: str, witness: Head | None = None) -> tuple[ChainReading, list[Entry]]:
+def verify_chain(
+    path: Path, *, genesis: str, witness: Head | None = None, saw: Callable[[Entry], None] | None = None
+) -> ChainReading:
     """
     Check every line of the record at `path`, and its end against `witness`, a head kept outside.
 
-    Returns the reading and the entries that name files (the outcomes), so that memory grows with those
-    alone. Stops at the first line that does not verify: what follows it hangs on nothing. O(bytes).
+    `saw` gets each entry that is whole and in its place, in order. Stops at the first line that does not verify: what
+    follows it hangs on nothing. O(bytes), with memory flat in the length of the record.
     """
-    reading, named = ChainReading(), list[Entry]()
+    reading = ChainReading()
     prev, at_witness = genesis, None
     if not path.exists():
         reading.problems.append(Problem(where=path.name, what="the file is missing"))
-        return reading, named
+        return reading
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
@@ -69,10 +77,10 @@ def verify_chain(path: Path, *, genesis: str, witness: Head | None = None) -> tu
                 reading.closed = entry.kind == "session.closed"
             if witness is not None and entry.seq == witness.seq:
                 at_witness = entry.sha256
-            if entry.kind == "cell.ended":
-                named.append(entry)
+            if saw is not None:
+                saw(entry)
     _judge_end(reading, witness, at_witness)
-    return reading, named
+    return reading
 
 
 def _checked(line: bytes, number: int, prev: str, reading: ChainReading) -> Entry | None:
@@ -118,38 +126,66 @@ def _judge_end(reading: ChainReading, witness: Head | None, at_witness: str | No
         reading.completeness = f"complete up to the head given{f', and {after} lines after it' if after else ''}"
 
 
-def verify_files(folder: Path, entries: list[Entry]) -> tuple[list[Problem], dict[str, int]]:
+class FileCheck:
     """
-    Check every blob of the run against its name, and every transcript and exhibit that an outcome names.
+    Checks the files that outcomes name, entry by entry, and the run's blobs when the record has ended.
 
-    Returns the problems and what was looked at, by kind.
+    Memory is flat in the length of the record: of the exhibits that were found whole the last `_REMEMBERED` are known.
     """
-    problems: list[Problem] = []
-    store = BlobStore(folder / "blobs")
-    names = list(store)
-    for name in names:
-        _try_blob(store, name, problems)
-    transcripts = {digest_bytes(path.read_bytes()): path for path in sorted((folder / "transcripts").rglob("*.jsonl"))}
-    for entry in entries:
-        _check_outcome(entry.body, f"line {entry.seq + 1}", store, transcripts, problems)
-    return problems, {"blobs": len(names), "transcripts": len(transcripts), "outcomes": len(entries)}
 
+    def __init__(self, folder: Path) -> None:
+        self.problems: list[Problem] = []
+        self.looked_at = {"blobs": 0, "transcripts": 0, "outcomes": 0}
+        self._folder = folder
+        self._store = BlobStore(folder / "blobs")
+        self._whole: OrderedDict[str, None] = OrderedDict()
 
-def _try_blob(store: BlobStore, name: str, problems: list[Problem]) -> None:
-    try:
-        store.get(name)
-    except IntegrityError as error:
-        problems.append(Problem(where=f"blobs/{name}", what=str(error)))
-
-
-def _check_outcome(
-    body: Any, where: str, store: BlobStore, transcripts: dict[str, Path], problems: list[Problem]
-) -> None:
-    exhibit, transcript = body.get("exhibit"), body.get("transcript")
-    if exhibit is not None:
+    def saw(self, entry: Entry) -> None:
+        """An entry that is whole: the exhibit and the transcript that it names must be what it says."""
+        if entry.kind != "cell.ended":
+            return
+        self.looked_at["outcomes"] += 1
+        where = f"line {entry.seq + 1}"
         try:
-            store.get_tree(exhibit)
-        except IntegrityError as error:
-            problems.append(Problem(where=where, what=f"exhibit: {error}"))
-    if transcript is not None and transcript not in transcripts:
-        problems.append(Problem(where=where, what=f"no transcript has the SHA-256 that it names ({transcript})"))
+            path = transcript_path(self._folder, CellKey(**entry.body["cell"]), entry.body["attempt"])
+            exhibit, transcript = entry.body["exhibit"], entry.body["transcript"]
+        except (KeyError, TypeError, ValueError) as error:
+            what = f"it is no outcome of a try: {type(error).__name__}: {error}"
+            self.problems.append(Problem(where=where, what=what))
+            return
+        if exhibit is not None:
+            self._check_exhibit(exhibit, where)
+        if transcript is not None:
+            self._check_transcript(path, transcript, where)
+
+    def ended(self) -> None:
+        """The record has no more entries: look at every blob of the run."""
+        for name in self._store:
+            self.looked_at["blobs"] += 1
+            try:
+                self._store.get(name)
+            except IntegrityError as error:
+                self.problems.append(Problem(where=f"blobs/{name}", what=str(error)))
+
+    def _check_exhibit(self, exhibit: str, where: str) -> None:
+        if exhibit not in self._whole:
+            try:
+                self._store.get_tree(exhibit)
+            except (IntegrityError, AttributeError, KeyError, TypeError, ValueError) as error:
+                self.problems.append(Problem(where=where, what=f"exhibit: {error}"))
+                return
+        self._whole[exhibit] = None
+        self._whole.move_to_end(exhibit)
+        if len(self._whole) > _REMEMBERED:
+            self._whole.popitem(last=False)
+
+    def _check_transcript(self, path: Path, expected: str, where: str) -> None:
+        self.looked_at["transcripts"] += 1
+        if not path.is_file():
+            self.problems.append(Problem(where=where, what=f"its transcript {path.name} is missing"))
+            return
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != expected:
+            what = f"its transcript {path.name} has SHA-256 {found}: the outcome names {expected}"
+            self.problems.append(Problem(where=where, what=what))

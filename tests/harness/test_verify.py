@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.blobs import BlobStore
+from harness.canonical import digest_bytes
 from harness.errors import IntegrityError
 from harness.record import Head, Record, encode_line
+from harness.transcript import transcript_path
 from harness.tree import Tree
-from harness.verify import verify_chain, verify_files
+from harness.values import CellKey
+from harness.verify import FileCheck, verify_chain
 
 GENESIS = "a" * 64
 
@@ -34,7 +37,7 @@ def lines(path: Path) -> list[bytes]:
 
 def test_the_whole_chain_verifies_and_is_complete(chain: tuple[Path, Head]) -> None:
     """With the head from outside, completeness is known."""
-    reading, _ = verify_chain(chain[0], genesis=GENESIS, witness=chain[1])
+    reading = verify_chain(chain[0], genesis=GENESIS, witness=chain[1])
     assert (reading.problems, reading.complete, reading.closed, reading.entries) == ([], True, True, 6)
 
 
@@ -42,13 +45,13 @@ def test_what_is_written_beside_a_session_reopens_none(tmp_path: Path) -> None:
     """A rescoring that is kept, a suite that was checked: before the first session, and after the last was closed."""
     with Record(tmp_path, registration_digest=GENESIS) as record:
         record.append("suite.characterised", {})
-        before, _ = verify_chain(record.path, genesis=GENESIS)
+        before = verify_chain(record.path, genesis=GENESIS)
         record.append("session.started", {})
         record.append("run.rescored", {})
-        under_way, _ = verify_chain(record.path, genesis=GENESIS)
+        under_way = verify_chain(record.path, genesis=GENESIS)
         record.append("session.closed", {"how": "finished"})
         record.append("run.rescored", {})
-        after, _ = verify_chain(record.path, genesis=GENESIS)
+        after = verify_chain(record.path, genesis=GENESIS)
     assert [(reading.sessions, reading.closed) for reading in (before, under_way, after)] == [
         (0, False),
         (1, False),
@@ -58,7 +61,7 @@ def test_what_is_written_beside_a_session_reopens_none(tmp_path: Path) -> None:
 
 def test_without_a_head_the_prefix_is_intact_and_no_more_is_said(chain: tuple[Path, Head]) -> None:
     """A chain can't vouch for its own end."""
-    reading, _ = verify_chain(chain[0], genesis=GENESIS)
+    reading = verify_chain(chain[0], genesis=GENESIS)
     assert (reading.problems, reading.complete) == ([], None)
     assert reading.completeness == "prefix intact, completeness unknown"
 
@@ -70,7 +73,7 @@ def test_a_cut_tail_is_found_with_the_head(chain: tuple[Path, Head], keep: int, 
     """The missing range is named; without the head nothing is missing that could be known, but for an empty file."""
     path, head = chain
     path.write_bytes(b"".join(lines(path)[:keep]))
-    reading, _ = verify_chain(path, genesis=GENESIS, witness=head)
+    reading = verify_chain(path, genesis=GENESIS, witness=head)
     assert reading.complete is False
     assert [problem.where for problem in reading.problems] == [where]
 
@@ -123,7 +126,7 @@ def test_each_tampering_is_reported_at_its_first_bad_position(
     """The position is that of the first line that is not what it was, or of the head that contradicts it."""
     path, head = chain
     path.write_bytes(b"".join(tamper(lines(path))))
-    reading, _ = verify_chain(path, genesis=GENESIS, witness=head)
+    reading = verify_chain(path, genesis=GENESIS, witness=head)
     assert reading.complete is False
     assert reading.problems[0].where == where
 
@@ -131,13 +134,13 @@ def test_each_tampering_is_reported_at_its_first_bad_position(
 def test_another_run_s_record_an_empty_and_a_missing_one_are_told_apart(chain: tuple[Path, Head]) -> None:
     """Three ways of having no record, three answers."""
     path, _ = chain
-    other, _ = verify_chain(path, genesis="b" * 64)
+    other = verify_chain(path, genesis="b" * 64)
     assert "does not belong to this registration" in other.problems[0].what
     path.write_bytes(b"")
-    empty, _ = verify_chain(path, genesis=GENESIS)
+    empty = verify_chain(path, genesis=GENESIS)
     assert empty.problems[0].what == "the record is empty"
     path.unlink()
-    missing, _ = verify_chain(path, genesis=GENESIS)
+    missing = verify_chain(path, genesis=GENESIS)
     assert missing.problems[0].what == "the file is missing"
 
 
@@ -147,34 +150,105 @@ def test_a_crashed_run_is_told_from_a_cut_one(chain: tuple[Path, Head]) -> None:
     kept = lines(path)
     crashed_head = Head.parse(f"4:{kept[4].split(b'sha256')[1][3:67].decode()}")
     path.write_bytes(b"".join(kept[:5]) + kept[5][:20])
-    crashed, _ = verify_chain(path, genesis=GENESIS, witness=crashed_head)
+    crashed = verify_chain(path, genesis=GENESIS, witness=crashed_head)
     assert (crashed.problems, crashed.torn, crashed.closed, crashed.complete) == ([], True, False, True)
     path.write_bytes(b"".join(kept[:3]))
-    cut, _ = verify_chain(path, genesis=GENESIS, witness=crashed_head)
+    cut = verify_chain(path, genesis=GENESIS, witness=crashed_head)
     assert (cut.torn, cut.complete) == (False, False)
 
 
-def test_blobs_exhibits_and_transcripts_are_checked(tmp_path: Path) -> None:
-    """A damaged blob, a missing exhibit and a changed transcript are each named; untouched ones are not."""
-    store = BlobStore(tmp_path / "blobs")
-    tree = store.put_tree(Tree.of({"a.py": "x = 1\n"}))
-    transcript = tmp_path / "transcripts" / "t.jsonl"
+CELL = {"benchmark": "made", "task": "1", "arm": "A", "extras": "none", "model": "m", "replicate": 1}
+
+
+def looked_at(folder: Path) -> FileCheck:
+    """What a check of the files finds."""
+    files = FileCheck(folder)
+    verify_chain(folder / "record.jsonl", genesis=GENESIS, saw=files.saw)
+    files.ended()
+    return files
+
+
+@pytest.fixture
+def outcome(tmp_path: Path) -> tuple[Path, Path]:
+    """A record of one outcome with an exhibit and a transcript: the transcript's file, and a blob of the exhibit."""
+    tree = BlobStore(tmp_path / "blobs").put_tree(Tree.of({"a.py": "x = 1\n"}))
+    transcript = transcript_path(tmp_path, CellKey(**CELL), 1)  # type: ignore[arg-type]  # mixed fields
     transcript.parent.mkdir()
     transcript.write_bytes(b'{"n":0}\n')
+    body = {"cell": CELL, "attempt": 1, "exhibit": tree, "transcript": digest_bytes(b'{"n":0}\n')}
     with Record(tmp_path, registration_digest=GENESIS) as record:
-        from harness.canonical import digest_bytes
-
-        good = digest_bytes(transcript.read_bytes())
-        entries = [record.append("cell.ended", {"exhibit": tree, "transcript": good})]
-    assert verify_files(tmp_path, entries)[0] == []
-    transcript.write_bytes(b'{"n":1}\n')
+        record.append("cell.ended", body)
+        record.append("note", {"exhibit": "none of ours"})
     digest = digest_bytes(b"x = 1\n")
-    blob = tmp_path / "blobs" / digest[:2] / digest[2:]
+    return transcript, tmp_path / "blobs" / digest[:2] / digest[2:]
+
+
+def test_files_that_are_whole_have_no_problem(tmp_path: Path, outcome: tuple[Path, Path]) -> None:
+    """All that an outcome names is counted; other entries name nothing."""
+    found = looked_at(tmp_path)
+    assert found.problems == []
+    assert found.looked_at == {"blobs": 2, "transcripts": 1, "outcomes": 1}
+
+
+def test_a_damaged_and_a_missing_blob_are_named(tmp_path: Path, outcome: tuple[Path, Path]) -> None:
+    """Where it lies, and by the outcome that names it."""
+    _transcript, blob = outcome
+    digest = blob.parent.name + blob.name
     blob.write_bytes(b"x = 2\n")
-    problems, looked_at = verify_files(tmp_path, entries)
-    assert {problem.where for problem in problems} == {f"blobs/{digest}", "line 1"}
-    assert len(problems) == 3
-    assert looked_at == {"blobs": 2, "transcripts": 1, "outcomes": 1}
+    assert {problem.where for problem in looked_at(tmp_path).problems} == {f"blobs/{digest}", "line 1"}
     blob.unlink()
+    (missing,) = looked_at(tmp_path).problems
+    assert (missing.where, "missing" in missing.what) == ("line 1", True)
     with pytest.raises(IntegrityError, match="missing"):
-        store.get(digest)
+        BlobStore(tmp_path / "blobs").get(digest)
+
+
+def test_a_changed_and_a_missing_transcript_are_named(tmp_path: Path, outcome: tuple[Path, Path]) -> None:
+    """The one at the try's own place counts, and no other of the same bytes."""
+    transcript, _blob = outcome
+    transcript.rename(transcript.with_name("elsewhere.jsonl"))
+    (missing,) = looked_at(tmp_path).problems
+    assert (missing.where, missing.what) == ("line 1", f"its transcript {transcript.name} is missing")
+    transcript.write_bytes(b'{"n":1}\n')
+    (changed,) = looked_at(tmp_path).problems
+    assert "the outcome names" in changed.what
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"cell": CELL}, {"cell": {**CELL, "arm": ""}, "attempt": 1, "exhibit": None, "transcript": None}, [], "text"],
+)
+def test_an_outcome_that_is_none_is_a_problem(tmp_path: Path, body: object) -> None:
+    """A line whose digest is right, and whose content is not."""
+    with Record(tmp_path, registration_digest=GENESIS) as record:
+        record.append("cell.ended", body)
+    (problem,) = looked_at(tmp_path).problems
+    assert (problem.where, problem.what.startswith("it is no outcome of a try")) == ("line 1", True)
+
+
+def test_an_exhibit_that_is_no_tree_is_a_problem(tmp_path: Path) -> None:
+    """A blob of its name is there, and is not the manifest of a tree."""
+    other = BlobStore(tmp_path / "blobs").put(b'["no", "manifest"]')
+    with Record(tmp_path, registration_digest=GENESIS) as record:
+        record.append("cell.ended", {"cell": CELL, "attempt": 1, "exhibit": other, "transcript": None})
+    (problem,) = looked_at(tmp_path).problems
+    assert problem.what.startswith("exhibit:")
+
+
+def test_what_was_found_whole_is_not_read_for_every_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten outcomes with one exhibit the first has it read; only so many are remembered."""
+    trees = [BlobStore(tmp_path / "blobs").put_tree(Tree.of({"a.py": f"x = {number}\n"})) for number in range(3)]
+    with Record(tmp_path, registration_digest=GENESIS) as record:
+        for tree in [*[trees[0]] * 10, *trees, trees[0]]:
+            record.append("cell.ended", {"cell": CELL, "attempt": 1, "exhibit": tree, "transcript": None})
+    read: list[str] = []
+    real = BlobStore.get_tree
+
+    def watched(store: BlobStore, digest: str) -> Tree:
+        read.append(digest)
+        return real(store, digest)
+
+    monkeypatch.setattr(BlobStore, "get_tree", watched)
+    monkeypatch.setattr("harness.verify._REMEMBERED", 2)
+    assert looked_at(tmp_path).problems == []
+    assert read == [*trees, trees[0]]
