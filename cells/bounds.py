@@ -8,7 +8,7 @@ may hold what the bound never saw.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cells.pair_counts import PairState, Side
@@ -63,7 +63,8 @@ class Bounds:
 
     `over` says which sides were read: `halted`, `unscorable`, or `unjudged`, which is both of them and all that has no
     number. `sign_holds` says whether the effect has one sign (or is 0) in every reading; `verdict_holds` whether the
-    verdict is one, None where there is none. The bounds hold for the set of `cells` cells whose digest is `taken_over`.
+    verdict is one, None where there is none. Those two are all that is told over `unjudged`: no figure is printed that
+    took a VOID for a pass or a failure. The bounds hold for the set of `cells` cells whose digest is `taken_over`.
     """
 
     over: str
@@ -92,6 +93,10 @@ class Bounds:
             taken_over=taken_over.digest,
             cells=taken_over.cells,
         )
+
+    def in_words(self) -> Bounds:
+        """The same without its figures."""
+        return replace(self, effect_low=None, effect_high=None, p_low=None, p_high=None)
 
 
 def _one_sign(low: float | None, high: float | None) -> bool | None:

@@ -94,7 +94,8 @@ def _reach(item: ContrastReading, bound: Bounds) -> str:
     cells = OPENED[bound.over]
     sign = "the sign holds under every reading of" if bound.sign_holds else "the sign depends on"
     told = f"{item.name}: {sign} {cells} ({bound.open})"
-    told += f": difference {rate_text(bound.effect_low)} to {rate_text(bound.effect_high)}"
+    if bound.effect_low is not None:
+        told += f": difference {rate_text(bound.effect_low)} to {rate_text(bound.effect_high)}"
     if bound.over != "halted" and bound.p_low is not None:
         told += f", p {p_text(bound.p_low)} to {p_text(bound.p_high)}, qualifiers {qualified(item.qualifiers)}"
     if bound.verdict_holds is not None:

@@ -17,10 +17,8 @@ __all__ = ["adjust", "read_added", "read_families"]
 def read_families(settled: Settled, status: Status, analysis: Analysis) -> tuple[ContrastReading, ...]:
     """Read the registered contrasts, and adjust them within their families."""
     taken_over = declared_set(settled.declared)
-    return adjust(
-        [read_contrast(item, settled, status, analysis, taken_over=taken_over) for item in analysis.contrasts],
-        analysis.alpha,
-    )
+    readings = [read_contrast(item, settled, status, analysis, taken_over=taken_over) for item in analysis.contrasts]
+    return tuple(map(_in_words, adjust(readings, analysis.alpha)))
 
 
 def read_added(
@@ -29,8 +27,15 @@ def read_added(
     """Read the contrasts that came after the data: apart, and adjusted with no family."""
     taken_over = declared_set(settled.declared)
     return tuple(
-        read_contrast(item, settled, status, analysis, taken_over=taken_over, registered=False) for item in added
+        _in_words(read_contrast(item, settled, status, analysis, taken_over=taken_over, registered=False))
+        for item in added
     )
+
+
+def _in_words(reading: ContrastReading) -> ContrastReading:
+    """The reading without a figure that took a VOID for a pass or a failure: what is left of those is yes or no."""
+    told = tuple(bound.in_words() if bound.over == "unjudged" else bound for bound in reading.bounds)
+    return replace(reading, bounds=told)
 
 
 def adjust(readings: Sequence[ContrastReading], alpha: float) -> tuple[ContrastReading, ...]:

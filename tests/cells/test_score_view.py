@@ -129,8 +129,7 @@ C1: 1 of 4 pairs halted; with each halt read as a pass or as a failure, p is 0.2
 qualifiers task 4 replaced.
 C1: the sign holds under every reading of halted cells (1): difference 0.333 to 0.667; the verdict holds. Taken over \
 SET 53eb865dcba2.
-C1: the sign depends on all cells without a number (2): difference 0.000 to 0.500, p 0.25 to 0.75, qualifiers task 4 \
-replaced; the verdict holds. Taken over SET 53eb865dcba2.
+C1: the sign depends on all cells without a number (2); the verdict holds. Taken over SET 53eb865dcba2.
 C1: HALT(tokens): A 0, B 1.
 C1: VOID(fence): A 0, B 1.
 """
