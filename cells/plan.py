@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cells.amended import AmendedPlan, amended_plan, amendments_in
 from harness.outcome import CellOutcome, outcome_from_json
 from harness.record import Head, read_entries
 from harness.registration import Registration
 from harness.values import CellKey
 
-__all__ = ["Progress", "read_run", "remaining"]
+__all__ = ["Progress", "declared", "read_run", "remaining"]
 
 
 @dataclass
@@ -20,8 +21,8 @@ class Progress:
     """
     What a record says so far. `tries` are the outcomes of each cell, in order; `started` the attempts that have no
     outcome yet: after a start, those of a process that died. `fences`, `controls` and `suites` are the bodies of the
-    last such entries (the latter two by task). `not_enforced` are the promises of a workspace that some session's
-    backend did not keep, each with why.
+    last such entries (the latter two by task), `amendments` those of every one. `not_enforced` are the promises of a
+    workspace that some session's backend did not keep, each with why.
     """
 
     tries: dict[CellKey, list[CellOutcome]] = field(default_factory=dict)
@@ -29,8 +30,10 @@ class Progress:
     fences: dict[str, Any] | None = None
     controls: dict[str, dict[str, Any]] = field(default_factory=dict)
     suites: dict[str, dict[str, Any]] = field(default_factory=dict)
+    amendments: list[dict[str, Any]] = field(default_factory=list)
     not_enforced: dict[str, str] = field(default_factory=dict)
     sessions: int = 0
+    stopped: dict[str, Any] | None = None
 
     def add(self, kind: str, body: Any) -> None:
         """Fold one entry."""
@@ -47,10 +50,14 @@ class Progress:
                 self.controls[body["task"]] = body
             case "suite.characterised":
                 self.suites[body["task"]] = body
+            case "registration.amended":
+                self.amendments.append(body)
             case "session.started":
                 self.sessions += 1
                 promises = body.get("guarantees") or {}
                 self.not_enforced |= {name: why for name, why in promises.items() if why is not None}
+            case "run.stopped":
+                self.stopped = body
             case _:
                 pass
 
@@ -82,5 +89,10 @@ def read_run(folder: Path) -> tuple[Progress, Head | None]:
 
 
 def remaining(registration: Registration, progress: Progress) -> Sequence[CellKey]:
-    """The declared cells without a final outcome, in the order of the plan."""
-    return [cell for cell in registration.cells if progress.final(cell) is None]
+    """The declared cells without a final outcome, amendments and all, in the order of the plan."""
+    return [cell for cell in declared(registration, progress).cells if progress.final(cell) is None]
+
+
+def declared(registration: Registration, progress: Progress) -> AmendedPlan:
+    """What is to be played: the frozen cells, as the record's amendments have changed them."""
+    return amended_plan(registration, amendments_in(progress.amendments))

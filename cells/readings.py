@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cells.conditions import Census, Group, by_arm, by_condition, censuses
+from cells.charges import Charges, read_charges
+from cells.conditions import Census, by_arm, by_condition, censuses
+from cells.confounds import circumstances, confounds
 from cells.contrasts import ContrastReading, Status
 from cells.costs import Cost, cost
 from cells.families import read_added, read_families
@@ -22,7 +24,7 @@ from cells.readable import Cell, Outcome
 from cells.registered import AdverseReading, OutcomeReading, StopReading
 from cells.selection import Imbalance, imbalances
 from cells.settled import Settled, class_label, settle
-from cells.spent import Spent, spent
+from cells.spent import Spent
 from cells.strata import unplaced
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ class Scoreboard:
     record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `selection`
     is what did not befall the arms alike: a reader of the figures must have seen its `sentences`;
     `not_enforced` are the promises of a workspace that were not kept where the cells were played, each with why.
-    `spent` is what every try cost together; `stop` is the registered rule that ended the run; `outcome` and `adverse`
+    `charges` are what each arm was charged and what is sunk; `confounds` say what else differed between the arms.
+    `stop` is the registered rule that ended the run; `outcome` and `adverse`
     are what became of what was registered of the result, None and empty where nothing was. `withdrawn` are the tasks
     that an amendment took out of all arms, each with why.
     """
@@ -75,11 +78,17 @@ class Scoreboard:
     guards: tuple[GuardReading, ...]
     selection: tuple[Imbalance, ...]
     not_enforced: Mapping[str, str]
-    spent: Spent
+    charges: Charges
+    confounds: tuple[str, ...]
     stop: StopReading | None = None
     outcome: OutcomeReading | None = None
     adverse: tuple[AdverseReading, ...] = ()
     withdrawn: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def spent(self) -> Spent:
+        """What every try cost together."""
+        return self.charges.total
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -100,6 +109,7 @@ def score(
     added: Sequence[Contrast] = (),
     not_enforced: Mapping[str, str] = MappingProxyType({}),
     faults: Sequence[str] = (),
+    of_run: Mapping[str, str] = MappingProxyType({}),
     stop: StopReading | None = None,
 ) -> Scoreboard:
     """
@@ -107,7 +117,8 @@ def score(
 
     `refused` are the registration's rows of cells that a gate did not let be built; `added` are contrasts of later
     amendments, shown apart; `faults` are problems of the set that no cell shows; `stop` is the stop rule that ended the
-    run; `not_enforced` is passed on. Raises `IntegrityError` if a cell is declared twice.
+    run; `of_run` is what `circumstances` takes; `not_enforced` is passed on. Raises `IntegrityError` if a cell is
+    declared twice.
     """
     settled = _settled(declared, outcomes, stop)
     status, problems = _standing(settled, analysis, added, faults)
@@ -120,23 +131,16 @@ def score(
         alpha=analysis.alpha,
         status=status,
         problems=problems,
-        planned=len(settled.declared),
-        missing=tuple(map(str, settled.missing)),
-        doubled=tuple(map(str, settled.doubled)),
-        undeclared=tuple(map(str, settled.undeclared)),
-        repeated=settled.repeated,
-        tries=_tries(settled),
+        **_cells(settled),
         arms=arms,
-        arm_costs=_costs(by_arm(settled.declared), settled),
         conditions=censuses(settled, refused, tasks=True),
-        costs=_costs(by_condition(settled.declared), settled),
         contrasts=contrasts,
         added=read_added(added, settled, status, analysis),
         ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
         guards=read_guards(analysis.guards, contrasts),
         selection=imbalances(arms, (*analysis.contrasts, *analysis.ratios)),
         not_enforced=dict(not_enforced),
-        spent=spent(outcome for tries in settled.tries.values() for outcome in tries),
+        **_costs(settled, of_run),
         stop=stop,
     )
 
@@ -148,8 +152,26 @@ def _settled(declared: Iterable[Cell], outcomes: Iterable[Outcome], stop: StopRe
     return settle(cells, outcomes, [cell for cell in cells if str(cell) in kept])
 
 
-def _costs(groups: Mapping[Group, Iterable[Cell]], settled: Settled) -> tuple[Cost, ...]:
-    return tuple(cost(group, cells, settled) for group, cells in groups.items())
+def _cells(settled: Settled) -> dict[str, Any]:
+    """What the board says of the set itself."""
+    return {
+        "planned": len(settled.declared),
+        "missing": tuple(map(str, settled.missing)),
+        "doubled": tuple(map(str, settled.doubled)),
+        "undeclared": tuple(map(str, settled.undeclared)),
+        "repeated": settled.repeated,
+        "tries": _tries(settled),
+    }
+
+
+def _costs(settled: Settled, of_run: Mapping[str, str]) -> dict[str, Any]:
+    """All that the board says of cost."""
+    by = {"arm_costs": by_arm(settled.declared), "costs": by_condition(settled.declared)}
+    return {
+        **{name: tuple(cost(group, cells, settled) for group, cells in groups.items()) for name, groups in by.items()},
+        "charges": read_charges(settled),
+        "confounds": confounds(circumstances(settled.outcomes.values(), of_run)),
+    }
 
 
 def _tries(settled: Settled) -> tuple[Tries, ...]:

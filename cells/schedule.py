@@ -11,6 +11,8 @@ import anyio
 from cells.cell import play
 from cells.house import House
 from cells.journal import Journal
+from cells.plan import declared
+from cells.stopping import stop_if_met
 from harness.errors import FenceError, GateRefused
 from harness.outcome import CellOutcome, outcome_to_json
 from harness.values import CellKey, Void
@@ -54,20 +56,22 @@ async def play_all(house: House, journal: Journal, cells: Iterable[CellKey]) -> 
 
     A cell that stays VOID has no outcome: the next session tries it again. After `5 + 2 x concurrency` VOIDs in a row
     of one cause the session stops, and says so. One VOID(fence) stops it at once: raises `GateRefused`, and whatever is
-    under way behind the same fence is cut off.
+    under way behind the same fence is cut off. Once a stop rule is met no further cell starts, and no further try.
     """
     experiment = house.parts.experiment
     queue = _Queue(deque(cells))
     streak = _Streak(limit=5 + 2 * experiment.concurrency)
+    retries = declared(house.registration, journal.progress).void_retries
 
     async def work() -> None:
-        while queue.cells and not streak.over:
+        while queue.cells and not streak.over and journal.progress.stopped is None:
             cell = queue.cells.popleft()
             outcome = await _play_once(house, journal, cell)
+            await stop_if_met(house, journal)
             _refuse_a_broken_fence(outcome)
             streak.saw(outcome)
             queue.tries[cell] = queue.tries.get(cell, 0) + 1
-            if not outcome.is_final and queue.tries[cell] <= experiment.retries.void:
+            if not outcome.is_final and queue.tries[cell] <= retries:
                 queue.cells.append(cell)
 
     async with anyio.create_task_group() as workers:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from cells.figures import duration, printable
-from cells.plan import Progress
+from cells.plan import Progress, declared, remaining
+from cells.stopping import stop_line
 from harness.clock import Clock, SystemClock
 from harness.outcome import CellOutcome, outcome_from_json
 from harness.registration import Registration
@@ -60,11 +61,12 @@ class Tally:
 def tally(registration: Registration, progress: Progress, *, left_s: float | None = None) -> Tally:
     """Count what a record says of a registration's cells. `usd` is None unless every try has an exact price."""
     outcomes = progress.outcomes()
-    final = [outcome for cell in registration.cells if (outcome := progress.final(cell)) is not None]
+    cells = declared(registration, progress).cells
+    final = [outcome for cell in cells if (outcome := progress.final(cell)) is not None]
     prices = [outcome.spend.price for outcome in outcomes]
     exact = [price.usd for price in prices if isinstance(price, ExactPrice)]
     return Tally(
-        total=len(registration.cells),
+        total=len(cells),
         done=len(final),
         running=len(progress.started),
         classes=dict(sorted(Counter(outcome.outcome_class for outcome in final).items())),
@@ -122,7 +124,7 @@ class QuietWatcher:
         """Where the run stands, with the time left by the pace of this session."""
         left = None
         if self._start is not None and self._ended:
-            rest = sum(1 for cell in self.registration.cells if self.progress.final(cell) is None)
+            rest = len(remaining(self.registration, self.progress))
             left = (self._clock.monotonic() - self._start) / self._ended * rest
         return tally(self.registration, self.progress, left_s=left)
 
@@ -206,6 +208,8 @@ def status_lines(
 ) -> Iterator[str]:
     """Where a run stands, as plain lines."""
     state = "running" if running else "finished" if now.done == now.total else "not running, incomplete"
+    if progress.stopped is not None and now.done < now.total:
+        state = f"{'running its last cells, ' if running else ''}{stop_line(progress.stopped)}"
     yield f"run {registration.id}: {state}"
     yield f"  cells: {now.done} of {now.total} done, {now.running if running else 0} running"
     yield "  classes: " + (", ".join(f"{name} {count}" for name, count in now.classes.items()) or "none yet")

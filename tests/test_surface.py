@@ -12,6 +12,7 @@ import anyio
 import pytest
 import typer
 
+from cells.amending import amend
 from cells.checking import How, check_tasks, keep, run_cases
 from cells.cli import app
 from cells.cli.door import ExitCode
@@ -20,6 +21,7 @@ from cells.run import run
 from fences.policy import FencePolicy
 from fences.receipt import Receipt
 from harness import errors, values
+from harness.amendment import NEVER, Amendment, Notice, Withdrawal
 from harness.analysis import Analysis, Contrast, Ratio
 from harness.clock import SystemClock
 from harness.experiment import Experiment
@@ -240,8 +242,16 @@ def test_every_field_of_an_outcome_is_documented():
     assert not_named(names, text) == set()
 
 
+AMENDMENT = """
+reason = "r"
+changes = "c"
+void_retries = 2
+checks = [{ name = "k", figure = "halted", at_most = 0 }]
+"""
+
+
 def written_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
-    """The fields of each kind of entry that a whole run on fakes writes, its torn line and its rescoring included."""
+    """The fields of each kind of entry that a whole run on fakes writes; it is torn, rescored and amended too."""
 
     async def play() -> Path:
         with fakes(monkeypatch, fake_backend(folder)):
@@ -255,6 +265,8 @@ def written_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, s
                 cases, How(), clock=SystemClock(), say=lambda _text: None, seen=lambda _one: None
             )
             keep(frozen.folder, checked, clock=SystemClock())
+            (folder / "amendment.toml").write_text(AMENDMENT, "utf-8")
+            amend(frozen.folder, folder / "amendment.toml", clock=SystemClock())
         return frozen.folder
 
     bodies: dict[str, set[str]] = {}
@@ -274,6 +286,13 @@ def test_every_field_of_an_entry_is_documented(tmp_path, monkeypatch):
     bodies["fence.probed"] = {"receipt", "receipt_digest", "rows", *Receipt.__dataclass_fields__}
     for kind, names in bodies.items():
         assert not_named(names, section(page("record.md"), f"`{kind}`")) == set(), kind
+
+
+def test_every_field_of_an_amendment_is_documented():
+    """On its own page, with all that no amendment touches."""
+    text = page("amendments.md")
+    names = {*Amendment.model_fields, *Withdrawal.model_fields, *Notice.model_fields, *NEVER}
+    assert not_named(names, text) == set()
 
 
 def test_every_exit_code_is_documented():

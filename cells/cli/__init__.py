@@ -2,7 +2,7 @@
 The command line. A command's own libraries are loaded when it runs, so that `--help` and errors are there at once.
 
 Exit codes: 0 all that was asked for is done (for `run`: every cell has its outcome); 1 incomplete, run again;
-2 usage error; 3 a gate refused; 4 verification failed.
+2 usage error; 3 a gate refused; 4 verification failed; 5 a registered stop rule ended the run.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from typing import Annotated
 
 import typer
 
+from cells.cli import amending as _amending
 from cells.cli import experiments as _experiments
 from cells.cli import fences as _fences
 from cells.cli import gate_auditing as _gate_auditing
 from cells.cli import inventory as _inventory
 from cells.cli import judging as _judging
+from cells.cli import predicting as _predicting
 from cells.cli import rates as _rates
 from cells.cli import referees as _referees
+from cells.cli import reporting as _reporting
 from cells.cli import results as _results
 from cells.cli import scoring as _scoring
 from cells.cli import tasks as _tasks
@@ -35,8 +38,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _room in (
-    *(_experiments, _results, _scoring, _judging, _gate_auditing),
-    *(_fences, _inventory, _referees, _rates, _tasks),
+    *(_experiments, _amending, _results, _scoring, _predicting, _reporting, _judging),
+    *(_gate_auditing, _fences, _inventory, _referees, _rates, _tasks),
 ):
     _room.add_to(app)
 

@@ -1,18 +1,19 @@
-"""Commands that read a run: status, report, verify, rescore."""
+"""Commands that read a run: status, verify, rescore."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cells.cli.door import ExitCode, end, print_json, run_async, run_folder
 
 if TYPE_CHECKING:
+    from cells.boards import Boards
     from cells.readings import Scoreboard
 
-__all__ = ["RUNS", "AsJson", "Runs", "add_to", "board_of", "show_board", "write_report"]
+__all__ = ["RUNS", "AsJson", "Runs", "add_to", "board_of", "show_board", "show_boards"]
 
 Runs = Annotated[Path, typer.Option("--runs", help="The folder that holds run folders.")]
 Place = Annotated[Path, typer.Argument(help="A run folder, a registration's id, or an experiment file frozen once.")]
@@ -22,27 +23,15 @@ RUNS = Path("runs")
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (status, report, verify, rescore):
+    for command in (status, verify, rescore):
         app.command()(command)
 
 
 def board_of(folder: Path) -> Scoreboard:
-    """The scoreboard of a run's record as it is now."""
-    from cells.plan import read_run
-    from cells.readings import score as read
-    from harness.analysis import Analysis
-    from harness.registration import load_registration
+    """The scoreboard of a run's record as it is now, over what is in force."""
+    from cells.boards import boards_of
 
-    registration = load_registration(folder)
-    progress, head = read_run(folder)
-    return read(
-        registration.cells,
-        progress.outcomes(),
-        Analysis.model_validate(registration.experiment["analysis"]),
-        head=None if head is None else str(head),
-        registration_id=registration.id,
-        not_enforced=progress.not_enforced,
-    )
+    return boards_of(folder).in_force
 
 
 def show_board(board: Scoreboard) -> None:
@@ -54,58 +43,20 @@ def show_board(board: Scoreboard) -> None:
     render_scoreboard(board, Console())
 
 
-def write_report(folder: Path) -> Path:
-    """Write `report.md` into the run folder and return its path."""
-    from cells.gate_trips import read_trips
-    from cells.plan import read_run
-    from cells.report import markdown_report
-    from harness.blobs import BlobStore
-    from harness.registration import load_registration
+def show_boards(boards: Boards) -> None:
+    """Print the frozen scoreboard, and the amended one below it if there is one."""
+    from cells.figures import printable
 
-    registration = load_registration(folder)
-    progress, _head = read_run(folder)
-    controls = [
-        {"task": body["task"], **row} for _task, body in sorted(progress.controls.items()) for row in body["rows"]
-    ]
-    text = markdown_report(
-        {**registration.__dict__, "id": registration.id},
-        board_of(folder),
-        probes=progress.fences["rows"] if progress.fences is not None else [],
-        controls=controls,
-        plan=_plan_facts(registration, progress),
-        gates=read_trips(registration, progress.outcomes(), {}, BlobStore(folder / "blobs")),
-    )
-    target = folder / "report.md"
-    target.write_text(text, "utf-8")
-    return target
-
-
-def _plan_facts(registration: Any, progress: Any) -> dict[str, Any]:
-    """Facts about the run that no other table of the report has."""
-    experiment = registration.experiment
-    return {
-        "cells that can be built": registration.outlook["cells"]["buildable"],
-        "cells declared": registration.outlook["cells"]["declared"],
-        "sessions": progress.sessions,
-        "tries whose end was looked at from outside": _ends(progress),
-        "workspace": f"{experiment['workspace']['backend']}, image {registration.pins['image']['digest']}",
-        "seat": experiment["seat"]["kind"],
-        "referee": experiment["referee"]["name"],
-        "models": [
-            f"{model['name']}: {model['provider']} {model['model']}, "
-            f"digest {registration.pins['model ' + model['name']]['digest'] or 'none given'}"
-            for model in experiment["models"]
-        ],
-        "seed namespace": experiment["seat"]["seed_namespace"],
-    }
-
-
-def _ends(progress: Any) -> str:
-    """The kill proofs of all tries together; a try without a count is not one that left nothing."""
-    tries = progress.outcomes()
-    counts = [(outcome.room.get("kill") or {}).get("alive") for outcome in tries]
-    known = [count for count in counts if count is not None]
-    return f"{len(known)} of {len(tries)}; left alive: {sum(known)} in all"
+    if boards.amended is None:
+        show_board(boards.frozen)
+        return
+    typer.echo("AS FROZEN")
+    show_board(boards.frozen)
+    typer.echo("\nAS AMENDED")
+    for item in boards.amendments:
+        typer.echo(printable(f"{item.label}, after {item.outcomes} outcomes: {item.content.changes}"))
+        typer.echo(printable(f"  because: {item.content.reason}"))
+    show_board(boards.amended)
 
 
 def status(place: Place, runs: Runs = RUNS, *, as_json: AsJson = False) -> None:
@@ -124,17 +75,12 @@ def status(place: Place, runs: Runs = RUNS, *, as_json: AsJson = False) -> None:
     now = tally(registration, progress)
     if as_json:
         facts = {"id": registration.id, "folder": str(folder), "running": running, "head": str(head) if head else None}
-        print_json({**facts, **asdict(now)})
+        print_json({**facts, "stopped": progress.stopped, **asdict(now)})
     else:
         for line in status_lines(registration, progress, now, running=running, head=str(head) if head else None):
             typer.echo(line)
     if now.done < now.total and not running:
-        end(ExitCode.INCOMPLETE)
-
-
-def report(place: Place, runs: Runs = RUNS) -> None:
-    """Write the report of a run as Markdown, and print its path."""
-    typer.echo(str(write_report(run_folder(place, runs))))
+        end(ExitCode.INCOMPLETE if progress.stopped is None else ExitCode.STOPPED)
 
 
 def verify(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cells.cli.door import ExitCode, end, print_json, run_folder
-from cells.cli.results import RUNS, AsJson, Runs, board_of, show_board
+from cells.cli.results import RUNS, AsJson, Runs, show_boards
 
 __all__ = ["add_to"]
 
@@ -57,14 +57,14 @@ def score(
 
 def _run(folder: Path, *, as_json: bool) -> None:
     """Score one run as it was registered."""
-    from cells.readings import scoreboard_to_json
+    from cells.boards import boards_of, boards_to_json
 
-    board = board_of(folder)
+    boards = boards_of(folder)
     if as_json:
-        print_json(scoreboard_to_json(board))
+        print_json(boards_to_json(boards))
     else:
-        show_board(board)
-    if board.status != "final":
+        show_boards(boards)
+    if boards.in_force.status != "final":
         end(ExitCode.INCOMPLETE)
 
 
