@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from cells.conditions import Census, Group
     from cells.contrasts import ContrastReading
     from cells.costs import Cost
+    from cells.guards import GuardReading
     from cells.ratios import RatioReading, TaskRatio
     from cells.readings import Scoreboard
     from cells.spent import Total
+    from cells.strata import Stratum
     from harness.figure_refs import FigureRef
 
 __all__ = ["Bound", "FigureValue", "figure_value", "read_figure"]
@@ -63,8 +65,15 @@ def figure_value(ref: FigureRef, board: Scoreboard) -> FigureValue:
     """As `read_figure`, with what the value is of the figure: it may be a bound only."""
     match ref.kind:
         case "a contrast":
-            reading = _one(ref, [item for item in (*board.contrasts, *board.added) if item.name == ref.contrast])
-            return FigureValue(value=_of_contrast(ref.figure, reading))
+            return FigureValue(value=_of_pairs(ref.figure, _contrast(ref, board)))
+        case "a stratum":
+            strata = _contrast(ref, board).strata
+            part = _one(ref, [item for item in strata if item.name == ref.stratum])
+            return FigureValue(value=_of_pairs(ref.figure, part))
+        case "a guard":
+            return FigureValue(
+                value=_of_guard(ref.figure, _one(ref, [it for it in board.guards if it.name == ref.guard]))
+            )
         case "a ratio":
             return FigureValue(value=getattr(_ratio(ref, board), ref.figure))
         case "a task of a ratio":
@@ -84,7 +93,17 @@ def _one(ref: FigureRef, found: Iterable[T]) -> T:
     return items[0]
 
 
-def _of_contrast(figure: str, reading: ContrastReading) -> float | None:
+def _contrast(ref: FigureRef, board: Scoreboard) -> ContrastReading:
+    return _one(ref, [item for item in (*board.contrasts, *board.added) if item.name == ref.contrast])
+
+
+def _of_guard(figure: str, guard: GuardReading) -> float | None:
+    if figure == "passes":
+        return None if guard.passes is None else int(guard.passes)
+    return guard.value
+
+
+def _of_pairs(figure: str, reading: ContrastReading | Stratum) -> float | None:
     pairs = reading.pairs
     match figure:
         case "b01":
@@ -92,10 +111,8 @@ def _of_contrast(figure: str, reading: ContrastReading) -> float | None:
         case "b10":
             return pairs.control_only
         case "net":
-            return pairs.treatment_only - pairs.control_only
-        case "discordant":
-            return pairs.treatment_only + pairs.control_only
-        case "declared" | "judged" | "both" | "neither" | "halted" | "without_verdict":
+            return pairs.net
+        case "declared" | "judged" | "both" | "neither" | "discordant" | "halted" | "without_verdict":
             count: int = getattr(pairs, figure)
             return count
         case "treatment_rate":
@@ -103,7 +120,7 @@ def _of_contrast(figure: str, reading: ContrastReading) -> float | None:
         case "control_rate":
             return pairs.control_passed / pairs.judged if pairs.judged else None
         case "rate_difference":
-            return (pairs.treatment_only - pairs.control_only) / pairs.judged if pairs.judged else None
+            return pairs.net / pairs.judged if pairs.judged else None
         case _:
             value: float | None = getattr(reading, figure)
             return value
@@ -137,7 +154,9 @@ def _of_group(ref: FigureRef, censuses: Iterable[Census], costs: Iterable[Cost])
         cost = _one(ref, [item for item in costs if _is_group(item.group, ref)])
         median = getattr(cost, ref.figure.removeprefix("median_"))
         return FigureValue(value=median.value, bound=median.bound)
-    census = _one(ref, [item for item in censuses if _is_group(item.group, ref)])
+    # A group that a gate refused whole is counted, and is not what a reference means that leaves its extras out.
+    groups = [item for item in censuses if _is_group(item.group, ref)]
+    census = _one(ref, [item for item in groups if item.buildable] or groups)
     return FigureValue(value=_of_census(ref.figure, census))
 
 
@@ -145,8 +164,6 @@ def _of_census(figure: str, census: Census) -> float | None:
     match figure:
         case "failed":
             return census.judged - census.passed
-        case "failed_boot" | "refused":
-            return census.classes[figure.upper()]
         case _:
             value: float | None = getattr(census, figure)
             return value
@@ -154,10 +171,9 @@ def _of_census(figure: str, census: Census) -> float | None:
 
 def _of_whole(figure: str, board: Scoreboard) -> FigureValue:
     match figure:
-        case "planned":
-            return FigureValue(value=board.planned)
         case "done":
-            return FigureValue(value=board.planned - len(board.missing))
+            unfired = 0 if board.stop is None else len(board.stop.unfired)
+            return FigureValue(value=board.planned - len(board.missing) - unfired)
         case "usd_total" | "tokens_total" | "calls_total" | "wall_s_total":
             total: Total = getattr(board.spent, figure.removesuffix("_total"))
             return FigureValue(value=total.value, bound=total.bound)

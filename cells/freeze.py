@@ -14,12 +14,12 @@ from typing import Any
 import anyio
 
 from cells.backends import AUTO, usable_backend
+from cells.claim_checks import refuse_idle_claims
 from cells.leak_gate import refuse_leaking_tasks
 from cells.outlook import outlook
 from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
 from cells.planned import refuse_unreadable
 from cells.price_lists import card_pins, refuse_cards
-from cells.stop_rules import StopRules, refuse_met_at_once
 from fences.rendering import layer_digests
 from harness import plugins
 from harness.blobs import BlobStore
@@ -29,7 +29,6 @@ from harness.clock import Clock, now_text
 from harness.code import code_digest, proctor_version
 from harness.errors import PluginError, ProctorError, UsageError
 from harness.experiment import Experiment, ModelEntry, load_experiment
-from harness.figure_refs import known_of
 from harness.messages import ModelIdentity
 from harness.registration import Registration, drift, load_registration, refuse_drift, save_registration
 from harness.repository import repository_facts
@@ -62,7 +61,8 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
     refuse_leaking_tasks(parts.tasks.values())
     refuse_cards(experiment, parts.cards, identities, clock)
     registration = await _register(parts, identities, source=str(path), clock=clock)
-    _refuse_what_can_not_be(experiment, registration)
+    refuse_unreadable(experiment.analysis, registration.cells)
+    refuse_idle_claims(experiment, registration.cells)
     registration = replace(registration, repository=await anyio.to_thread.run_sync(repository_facts, path))
     folder = runs / registration.id
     store = BlobStore(folder / "blobs")
@@ -74,14 +74,6 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
         store.put(card.content)
     save_registration(folder, registration)
     return Frozen(registration=load_registration(folder), parts=parts, identities=identities, folder=folder)
-
-
-def _refuse_what_can_not_be(experiment: Experiment, registration: Registration) -> None:
-    """Refuse claims about figures that no declared cell gives, and a stop rule that is met before the first cell."""
-    refuse_unreadable(experiment.analysis, registration.cells)
-    experiment.refuse_bad_claims(known_of(experiment.analysis, registration.cells))
-    if experiment.stops:
-        refuse_met_at_once(StopRules(rules=experiment.stops, cells=registration.cells, analysis=experiment.analysis))
 
 
 async def reopen(folder: Path, *, clock: Clock) -> Frozen:

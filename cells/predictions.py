@@ -54,8 +54,10 @@ def read_predictions(predictions: Iterable[Prediction], board: Scoreboard) -> tu
 
 
 def _read(prediction: Prediction, board: Scoreboard) -> PredictionReading:
-    values = [figure_value(ref, board) for ref in prediction.refs]
-    fate, why = _before_all(board) or (
+    before = _before_all(board)
+    # Of a record that is refused no figure may be read, and some are not there.
+    values = [] if board.status == "refused" else [figure_value(ref, board) for ref in prediction.refs]
+    fate, why = before or (
         _stretch(prediction, values[0])
         if prediction.ordering is None
         else _order(prediction.ordering, prediction.refs, values)
@@ -73,7 +75,7 @@ def _read(prediction: Prediction, board: Scoreboard) -> PredictionReading:
         kind=prediction.kind,
         fate=fate,
         why=why,
-        figures=_figures(prediction.refs, values),
+        figures=_figures(prediction.refs if values else (), values),
         holds_if=holds_if,
         refuted_if=refuted_if,
     )

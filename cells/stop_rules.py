@@ -35,9 +35,12 @@ class StopRules:
         """
         The first rule whose figure is in its region for certain, with the figure; O(cells) a call.
 
-        A figure that is a bound only meets a rule if every value that it may have does.
+        A figure that is a bound only meets a rule if every value that it may have does. A record that is refused meets
+        none: no figure may be read of it.
         """
         board = score(self.cells, outcomes, self._looked_at(), head=None, registration_id="")
+        if board.status == "refused":
+            return None
         for rule in self.rules:
             value = figure_value(rule.ref, board)
             if rule.span.covers(value.span):

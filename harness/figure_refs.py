@@ -8,25 +8,28 @@ the figure is of the whole declared set. `Known` is what an experiment has; a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from harness.analysis import DESCRIPTIVE, Analysis
+from harness.analysis import DESCRIPTIVE, Analysis, Contrast
 from harness.errors import ExperimentError, unknown_name
 from harness.figure_tables import FIGURES, Figure, Kind
 from harness.values import CellKey
 
 __all__ = ["FigureRef", "Known", "known_of", "refuse_unknown"]
 
-Selector: TypeAlias = Literal["contrast", "ratio", "arm", "extras", "model", "benchmark", "task"]
+Selector: TypeAlias = Literal["contrast", "stratum", "guard", "ratio", "arm", "extras", "model", "benchmark", "task"]
 
-SELECTORS: tuple[Selector, ...] = ("contrast", "ratio", "arm", "extras", "model", "benchmark", "task")
+SELECTORS: tuple[Selector, ...] = get_args(Selector)
 """The fields that say of what the figure is."""
 
 ALLOWED: Mapping[Kind, frozenset[Selector]] = {
     "a contrast": frozenset({"contrast"}),
+    "a stratum": frozenset({"contrast", "stratum"}),
+    "a guard": frozenset({"guard"}),
     "a ratio": frozenset({"ratio"}),
     "a task of a ratio": frozenset({"ratio", "task", "model", "benchmark"}),
     "an arm": frozenset({"arm", "extras", "model"}),
@@ -47,6 +50,10 @@ class FigureRef(BaseModel):
 
     contrast: str | None = None
     """The name of a contrast of the analysis."""
+    stratum: str | None = None
+    """One stratum of the contrast, as the scoreboard calls it: its parts in the order of `strata`, with `|` between."""
+    guard: str | None = None
+    """The name of a guard of the analysis."""
     ratio: str | None = None
     """The name of a ratio of the analysis."""
     arm: str | None = None
@@ -64,7 +71,7 @@ class FigureRef(BaseModel):
 
     @model_validator(mode="after")
     def _one_kind(self) -> FigureRef:
-        given = [name for name in ("contrast", "ratio", "arm") if getattr(self, name) is not None]
+        given = [name for name in ("contrast", "guard", "ratio", "arm") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"{' and '.join(f'`{name}`' for name in given)} together: expected one of them, or none")
         said = {name for name in SELECTORS if getattr(self, name) is not None}
@@ -84,7 +91,9 @@ class FigureRef(BaseModel):
     def kind(self) -> Kind:
         """What the figure is of."""
         if self.contrast is not None:
-            return "a contrast"
+            return "a contrast" if self.stratum is None else "a stratum"
+        if self.guard is not None:
+            return "a guard"
         if self.ratio is not None:
             return "a ratio" if self.task is None else "a task of a ratio"
         if self.arm is not None:
@@ -105,7 +114,8 @@ class FigureRef(BaseModel):
 class Known:
     """
     What references may name. `cells` are the declared ones, None before they are known: then tasks are not checked, nor
-    whether a reference that leaves something out means one thing alone.
+    whether a reference that leaves something out means one thing alone. `strata` are those of each contrast by name;
+    one that is not there is not checked.
     """
 
     analysis: Analysis
@@ -113,38 +123,45 @@ class Known:
     extras: Sequence[str]
     models: Sequence[str]
     cells: Sequence[CellKey] | None = None
+    strata: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def known_of(analysis: Analysis, cells: Iterable[CellKey]) -> Known:
+def known_of(
+    analysis: Analysis, cells: Iterable[CellKey], strata: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Known:
     """What a frozen experiment has, by its declared cells."""
     declared = tuple(cells)
-    names = {field: sorted({getattr(cell, field) for cell in declared}) for field in ("arm", "extras", "model")}
-    return Known(analysis=analysis, arms=names["arm"], extras=names["extras"], models=names["model"], cells=declared)
+    names = {name: sorted({getattr(cell, name) for cell in declared}) for name in ("arm", "extras", "model")}
+    return Known(
+        analysis=analysis,
+        arms=names["arm"],
+        extras=names["extras"],
+        models=names["model"],
+        cells=declared,
+        strata=strata,
+    )
 
 
 def refuse_unknown(ref: FigureRef, known: Known) -> None:
     """Raise `ExperimentError` if the reference names something that the experiment has not, or more than one thing."""
-    contrasts = {item.name: item for item in known.analysis.contrasts}
-    ratios = {item.name: item for item in known.analysis.ratios}
     tables: Mapping[Selector, Iterable[str]] = {
-        "contrast": contrasts,
-        "ratio": ratios,
+        "contrast": [item.name for item in known.analysis.contrasts],
+        "guard": [item.name for item in known.analysis.guards],
+        "ratio": [item.name for item in known.analysis.ratios],
         "arm": known.arms,
         "extras": known.extras,
         "model": known.models,
     }
-    for field, names in tables.items():
-        value = getattr(ref, field)
+    for name, names in tables.items():
+        value = getattr(ref, name)
         if value is not None and value not in set(names):
-            raise ExperimentError(f"{ref}: {unknown_name(field, value, names)}")
-    if ref.contrast is not None and not ref.spec.exists_for(contrasts[ref.contrast].test):
-        raise ExperimentError(f"{ref}: test {contrasts[ref.contrast].test!r} gives no {ref.figure}")
-    if ref.figure == "p_holm" and known.analysis.family_of(contrasts[str(ref.contrast)]) == DESCRIPTIVE:
-        raise ExperimentError(f"{ref}: it is in the family {DESCRIPTIVE!r}, in which no p-value is adjusted")
+            raise ExperimentError(f"{ref}: {unknown_name(name, value, names)}")
+    for contrast in [item for item in known.analysis.contrasts if item.name == ref.contrast]:
+        _refuse_of_contrast(ref, contrast, known)
     if known.cells is None:
         return
     if ref.ratio is not None and ref.task is not None:
-        item = ratios[ref.ratio]
+        item = next(item for item in known.analysis.ratios if item.name == ref.ratio)
         inside = [cell for cell in known.cells if cell.arm == item.treatment and cell.extras == item.extras]
         _refuse_many(ref, [cell for cell in inside if item.model in {None, cell.model}], ("benchmark", "model"))
     elif ref.arm is not None:
@@ -153,17 +170,32 @@ def refuse_unknown(ref: FigureRef, known: Known) -> None:
         _refuse_many(ref, inside, fields)
 
 
+def _refuse_of_contrast(ref: FigureRef, contrast: Contrast, known: Known) -> None:
+    """Refuse a figure that the contrast's test does not give, an adjusted p of none, and a stratum that it has not."""
+    if not ref.spec.exists_for(contrast.test):
+        raise ExperimentError(f"{ref}: test {contrast.test!r} gives no {ref.figure}")
+    if ref.figure == "p_holm" and known.analysis.family_of(contrast) == DESCRIPTIVE:
+        raise ExperimentError(f"{ref}: it is in the family {DESCRIPTIVE!r}, in which no p-value is adjusted")
+    if ref.stratum is None:
+        return
+    if not contrast.strata:
+        raise ExperimentError(f"{ref}: the contrast has no `strata`: expected it to name what its pool is split by")
+    names = known.strata.get(contrast.name)
+    if names is not None and ref.stratum not in names:
+        raise ExperimentError(f"{ref}: {unknown_name('stratum', ref.stratum, names)}")
+
+
 def _refuse_many(ref: FigureRef, cells: Sequence[CellKey], fields: Sequence[Selector]) -> None:
     """Refuse a task that is not among the cells, and a field left out that has several values there."""
     tasks = {cell.task for cell in cells}
     if ref.task is not None and ref.task not in tasks:
         raise ExperimentError(f"{ref}: {unknown_name('task', ref.task, tasks)}")
     found = [cell for cell in cells if ref.task in {None, cell.task}]
-    for field in fields:
-        value = getattr(ref, field)
-        values = sorted({getattr(cell, field) for cell in found})
+    for name in fields:
+        value = getattr(ref, name)
+        values = sorted({getattr(cell, name) for cell in found})
         if value is None and len(values) > 1:
-            raise ExperimentError(f"{ref}: `{field}` could be {' or '.join(values)}: expected it named")
-        found = [cell for cell in found if value in {None, getattr(cell, field)}]
+            raise ExperimentError(f"{ref}: `{name}` could be {' or '.join(values)}: expected it named")
+        found = [cell for cell in found if value in {None, getattr(cell, name)}]
     if not found:
         raise ExperimentError(f"{ref}: no declared cell is of it")

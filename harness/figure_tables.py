@@ -11,7 +11,9 @@ from harness.regions import Domain
 
 __all__ = ["FIGURES", "Figure", "Kind"]
 
-Kind: TypeAlias = Literal["a contrast", "a ratio", "a task of a ratio", "an arm", "a condition", "the whole set"]
+Kind: TypeAlias = Literal[
+    "a contrast", "a stratum", "a guard", "a ratio", "a task of a ratio", "an arm", "a condition", "the whole set"
+]
 """What a figure is of."""
 
 Figures: TypeAlias = "dict[str, Figure]"
@@ -59,17 +61,7 @@ def _medians(before: str, of: str) -> Figures:
     }
 
 
-_CONTRAST: Figures = {
-    **_of(
-        _P, interim=False, tests=_WITH_P, p_value="its p-value as it is", p_holm="the p-value adjusted in its family"
-    ),
-    **_of(
-        _P,
-        interim=False,
-        tests=frozenset({"mcnemar"}),
-        p_low="the least p-value over every reading of the halts",
-        p_high="the greatest p-value over every reading of the halts",
-    ),
+_PAIRS: Figures = {
     **_of(
         _COUNT,
         tests=_PAIRED,
@@ -84,13 +76,13 @@ _CONTRAST: Figures = {
     ),
     **_of(_COUNT, interim=False, tests=_PAIRED, without_verdict="pairs with a side that has no number, or is missing"),
     **_of(Domain(whole=True), tests=_PAIRED, net="b01 - b10"),
-    **_of(_RATE, tests=_PAIRED, treatment_rate="the treatment's passes over judged pairs"),
-    **_of(_RATE, tests=_PAIRED, control_rate="the control's passes over judged pairs"),
     **_of(
-        Domain(low=-1, high=1, undefined=True),
+        _RATE,
         tests=_PAIRED,
-        rate_difference="net over judged pairs, treatment - control",
+        treatment_rate="the treatment's passes over judged pairs",
+        control_rate="the control's passes over judged pairs",
     ),
+    **_of(Domain(low=-1, high=1, undefined=True), tests=_PAIRED, rate_difference="the net over judged pairs"),
     **_of(
         _RATE,
         interim=False,
@@ -100,6 +92,30 @@ _CONTRAST: Figures = {
         share_high="the high end of its exact interval",
     ),
     **_of(_POSITIVE, interim=False, tests=_PAIRED, odds_ratio="the smoothed odds ratio of the discordant pairs"),
+}
+
+_CONTRAST: Figures = {
+    **_of(
+        _P, interim=False, tests=_WITH_P, p_value="its p-value as it is", p_holm="the p-value adjusted in its family"
+    ),
+    **_of(
+        _P,
+        interim=False,
+        tests=frozenset({"mcnemar"}),
+        p_low="the least p-value over every reading of the halts",
+        p_high="the greatest p-value over every reading of the halts",
+    ),
+    **_PAIRS,
+}
+
+_STRATUM: Figures = {
+    **_of(_P, interim=False, tests=frozenset({"mcnemar"}), p_value="its exact p-value, adjusted with nothing"),
+    **_PAIRS,
+}
+
+_GUARD: Figures = {
+    **_of(Domain(low=0, high=1, whole=True, undefined=True), interim=False, passes="1 where it passes, 0 where not"),
+    **_of(Domain(undefined=True), interim=False, value="the figure that decided"),
 }
 
 _RATIO: Figures = {
@@ -161,6 +177,8 @@ _WHOLE_SET: Figures = {
 FIGURES: Mapping[Kind, Figures] = MappingProxyType(
     {
         "a contrast": _CONTRAST,
+        "a stratum": _STRATUM,
+        "a guard": _GUARD,
         "a ratio": _RATIO,
         "a task of a ratio": _TASK_OF_RATIO,
         "an arm": _OF_ARM,

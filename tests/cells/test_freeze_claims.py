@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from cells.freeze import Frozen
+from cells.freeze import Frozen, freeze
 from cells.freeze_view import freeze_lines
+from harness.clock import SystemClock
 from harness.errors import ExperimentError
 from harness.experiment import Experiment
 from harness.registration import load_registration
-from tests.cells.houses import fake_backend, fakes, frozen_run
+from tests.cells.houses import fake_backend, fakes, frozen_run, write_experiment
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +73,28 @@ async def test_a_task_that_is_not_declared_is_refused_with_the_nearest(
     with pytest.raises(ExperimentError, match=r"unknown task 'Fake/9'. Did you mean 'Fake/[0-2]'\?"):
         await lines_of(tmp_path, monkeypatch, CLAIM.replace("Fake/1", "Fake/9"))
     assert not (tmp_path / "runs").exists()
+
+
+async def test_a_stratum_that_no_unit_is_in_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strata are known by the declared cells: the benchmark of this one is `tasks`."""
+    more = """
+strata = ["benchmark"]
+[[predictions]]
+name = "part"
+claim = "It helps there."
+point = { of = { contrast = "P over B", stratum = "NAME", figure = "net" }, value = 3, tolerance = 0 }
+refuted_by = [{ below = 0 }]
+"""
+    with fakes(monkeypatch, fake_backend(tmp_path)):
+        path = write_experiment(tmp_path)
+        text = path.read_text("utf-8")
+        for name, told in (("taks", r"unknown stratum 'taks'. Did you mean 'tasks'\?"), ("tasks", None)):
+            path.write_text(text + more.replace("NAME", name), "utf-8")
+            if told is not None:
+                with pytest.raises(ExperimentError, match=told):
+                    await freeze(path, tmp_path / "runs", clock=SystemClock())
+            else:
+                assert (await freeze(path, tmp_path / "runs", clock=SystemClock())).folder.is_dir()
 
 
 async def test_a_stop_rule_that_is_met_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,9 +174,6 @@ async def test_the_family_is_taken_into_account(tmp_path: Path, monkeypatch: pyt
     assert frozen.registration.outlook["tests"][0]["in_reach"] is True
     path = tmp_path / "experiment.toml"
     path.write_text(path.read_text("utf-8") + family, "utf-8")
-    from cells.freeze import freeze
-    from harness.clock import SystemClock
-
     with fakes(monkeypatch, fake_backend(tmp_path)):
         frozen = await freeze(path, tmp_path / "runs", clock=SystemClock())
     lines = "\n".join(freeze_lines(frozen))

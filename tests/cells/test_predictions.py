@@ -21,7 +21,20 @@ from tests.harness.test_predictions import ADVERSE, RATIO, TABLE
 
 ANALYSIS = Analysis.model_validate(
     {
-        "contrasts": [{"name": "c", "treatment": "P", "control": "B"}],
+        "contrasts": [{"name": "c", "treatment": "P", "control": "B", "strata": ["half"]}],
+        "groupings": [
+            {
+                "name": "half",
+                "members": {
+                    "first": [f"made|{task}" for task in range(1, 10)],
+                    "second": [f"made|{task}" for task in range(10, 30)],
+                },
+            }
+        ],
+        "guards": [
+            {"name": "harm", "kind": "harm-gate", "contrast": "c", "most": 0.1},
+            {"name": "mild", "kind": "harm-gate", "contrast": "c", "most": 0.2},
+        ],
         "ratios": [{"name": "r", "treatment": "P", "control": "B", "quantity": "usd", "alternative": "two-sided"}],
     }
 )
@@ -53,6 +66,12 @@ def ref(**fields: Any) -> FigureRef:
         ({"contrast": "c", "figure": "control_rate"}, 6 / 15),
         ({"contrast": "c", "figure": "rate_difference"}, 7 / 15),
         ({"contrast": "c", "figure": "share"}, 9 / 11),
+        ({"contrast": "c", "stratum": "first", "figure": "b01"}, 9),
+        ({"contrast": "c", "stratum": "second", "figure": "net"}, -2),
+        ({"contrast": "c", "stratum": "first", "figure": "p_value"}, 0.5**9),
+        ({"guard": "harm", "figure": "passes"}, 0),
+        ({"guard": "mild", "figure": "passes"}, 1),
+        ({"guard": "harm", "figure": "value"}, 2 / 15),
         ({"ratio": "r", "figure": "ties"}, 16),
         ({"ratio": "r", "figure": "p_value"}, None),
         ({"ratio": "r", "task": "3", "figure": "ratio"}, 1.0),
@@ -86,6 +105,8 @@ def test_every_registered_figure_can_be_read() -> None:
     """No name of the tables leads nowhere."""
     names: dict[str, dict[str, str]] = {
         "a contrast": {"contrast": "c"},
+        "a stratum": {"contrast": "c", "stratum": "second"},
+        "a guard": {"guard": "harm"},
         "a ratio": {"ratio": "r"},
         "a task of a ratio": {"ratio": "r", "task": "1"},
         "an arm": {"arm": "P"},
@@ -107,6 +128,15 @@ def test_what_the_board_has_not_is_an_error() -> None:
         read_figure(ref(contrast="c", figure="b01"), whole)
     with pytest.raises(ExperimentError, match="the scoreboard has 2 of it"):
         read_figure(ref(arm="P", figure="passed"), whole)
+
+
+def test_a_group_that_a_gate_refused_whole_is_not_meant() -> None:
+    """Without its extras named, an arm is the one that could be built; named, it is the refused one."""
+    declared, outcomes = table(ROWS, arms=("B", "P"))
+    refused = [{"cell": "made|1|P|statement|m|1", "gate": "extras", "detail": "d"}]
+    whole = score(declared, outcomes, ANALYSIS, head=None, registration_id="x", refused=refused)
+    assert read_figure(ref(arm="P", figure="passed"), whole) == 13
+    assert read_figure(ref(arm="P", extras="statement", figure="refused"), whole) == 1
 
 
 def read(claim: dict[str, Any], refuted_by: list[dict[str, Any]] | None = None, rows: Any = ROWS) -> PredictionReading:

@@ -18,8 +18,9 @@ ANALYSIS = Analysis.model_validate(
         "contrasts": [
             {"name": "c", "treatment": "P", "control": "B"},
             {"name": "counted", "treatment": "P", "control": "B", "test": "count-rule", "separation": 2},
-            {"name": "told", "treatment": "P", "control": "B", "family": "descriptive"},
+            {"name": "told", "treatment": "P", "control": "B", "family": "descriptive", "strata": ["benchmark"]},
         ],
+        "guards": [{"name": "harm", "kind": "harm-gate", "contrast": "c", "most": 0.1}],
         "ratios": [
             {"name": "r", "treatment": "P", "control": "B", "quantity": "usd", "alternative": "greater"},
             {
@@ -52,6 +53,9 @@ CELLS = [
     [
         ({"figure": "p"}, r"unknown figure of the whole set 'p'"),
         ({"contrast": "c", "figure": "p_valeu"}, r"unknown figure of a contrast 'p_valeu'. Did you mean 'p_value'\?"),
+        ({"guard": "g", "contrast": "c", "figure": "b01"}, "`contrast` and `guard` together"),
+        ({"stratum": "s", "figure": "planned"}, "`stratum` says nothing of a figure of the whole set"),
+        ({"guard": "g", "stratum": "s", "figure": "passes"}, "`stratum` says nothing of a figure of a guard"),
         ({"contrast": "c", "figure": "wins"}, r"It is a figure of a ratio\."),
         ({"contrast": "c", "ratio": "r", "figure": "p_value"}, "`contrast` and `ratio` together"),
         ({"contrast": "c", "task": "t1", "figure": "b01"}, "`task` says nothing of a figure of a contrast"),
@@ -94,12 +98,15 @@ def test_a_reference_without_sense_is_refused(fields: dict[str, Any], message: s
         ({"ratio": "r", "task": "t1", "figure": "ratio"}, "`model` could be m or n"),
         ({"contrast": "counted", "figure": "p_value"}, "test 'count-rule' gives no p_value"),
         ({"contrast": "told", "figure": "p_holm"}, "is in the family 'descriptive'"),
+        ({"contrast": "c", "stratum": "made", "figure": "net"}, "the contrast has no `strata`"),
+        ({"contrast": "told", "stratum": "mode", "figure": "net"}, r"unknown stratum 'mode'. Did you mean 'made'\?"),
+        ({"guard": "ham", "figure": "passes"}, r"unknown guard 'ham'. Did you mean 'harm'\?"),
     ],
 )
 def test_what_the_experiment_has_not_is_refused(fields: dict[str, Any], message: str) -> None:
     """Names of everything, tasks among the declared cells, what could be two things, figures that the test has not."""
     with pytest.raises(ExperimentError, match=message):
-        refuse_unknown(FigureRef.model_validate(fields), known_of(ANALYSIS, CELLS))
+        refuse_unknown(FigureRef.model_validate(fields), known_of(ANALYSIS, CELLS, {"told": ["made", "other"]}))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +116,8 @@ def test_what_the_experiment_has_not_is_refused(fields: dict[str, Any], message:
         {"contrast": "c", "figure": "p_holm"},
         {"contrast": "counted", "figure": "net"},
         {"contrast": "told", "figure": "p_value"},
+        {"contrast": "told", "stratum": "other", "figure": "net"},
+        {"guard": "harm", "figure": "passes"},
         {"ratio": "r", "figure": "wins"},
         {"ratio": "r", "task": "t1", "model": "m", "figure": "ratio"},
         {"ratio": "of one", "task": "t2", "figure": "control_median"},
@@ -120,7 +129,7 @@ def test_what_the_experiment_has_not_is_refused(fields: dict[str, Any], message:
 def test_a_reference_to_one_thing_is_taken(fields: dict[str, Any]) -> None:
     """What leaves something out is taken where there is only one to choose; equal references are one axis."""
     ref = FigureRef.model_validate(fields)
-    refuse_unknown(ref, known_of(ANALYSIS, CELLS))
+    refuse_unknown(ref, known_of(ANALYSIS, CELLS, {"told": ["made", "other"]}))
     assert len({ref, FigureRef.model_validate(fields)}) == 1
 
 
