@@ -4,7 +4,8 @@ The `evalplus` referee on a file of samples, in a process of its own so that all
     python -m bench.evalplus_ours JOB.json
 
 JOB.json has the keys of `Job`; what was said of each sample goes to the file that `out` names. Two workers mean two
-lines, each with sealed rooms of its own, which take the next sample as soon as they are free.
+lines, each with sealed rooms of its own, which take the next sample as soon as they are free. As in `proctor judge`,
+samples of the longest tasks go first, and modules are compiled once, whatever is set for those who change them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,9 +25,10 @@ import anyio.to_thread
 from bench.evalplus_meter import Run, Watched, cpu_of
 from bench.evalplus_peer import Outcome, scratch
 from bench.evalplus_workloads import Sample
+from harness import environment
 from harness.plugins import load
 from harness.ports import Workspace
-from harness.tasks.evalplus import load_evalplus
+from harness.tasks.evalplus import open_evalplus
 from harness.tasks.task import Task
 from harness.tree import Exhibit, Tree
 from harness.walls import Caps, Walls
@@ -87,7 +89,9 @@ def run_ours(samples: Sequence[Sample], data: Path, ours: Ours) -> OurRun:
         names = {name: str(folder / name) for name in ("samples", "out", "rooms")}
         job = Job(data=str(data), ours=ours, **names)
         (folder / "job").write_text(json.dumps(asdict(job)))
-        argv = [sys.executable, "-m", "bench.evalplus_ours", str(folder / "job")]
+        compiled = f"PYTHONPYCACHEPREFIX={environment.state_home() / 'bench' / 'compiled'}"
+        argv = ["env", "-u", "PYTHONDONTWRITEBYTECODE", compiled]
+        argv += [sys.executable, "-m", "bench.evalplus_ours", str(folder / "job")]
         run = Watched(rooms_file=folder / "rooms").run(argv, cwd=_ROOT, log=folder / "log")
         if run.status:
             sys.exit(f"our own run ended with {run.status}: {(folder / 'log').read_text()[-3000:]}")
@@ -140,11 +144,13 @@ def _groups(backend: str, name: str) -> list[str]:
 async def judge_all(job: Job, samples: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Every verdict, in the samples' order, and the times."""
     started = time.monotonic()
+    referee, tasks = load("referees", "evalplus")(job.ours.options), open_evalplus(job.data)
+    known = {name: tasks.task(name) for name in dict.fromkeys(sample["task_id"] for sample in samples)}
     shop = _Shop(
-        referee=load("referees", "evalplus")(job.ours.options),
+        referee=referee,
         rooms=Rooms(job.ours, Path(job.rooms)),
-        known={task.open.name: task for task in load_evalplus(job.data)},
-        queue=iter(enumerate(samples)),
+        known=known,
+        queue=iter(_longest_first(samples, {name: referee.weight(task.sealed) for name, task in known.items()})),
         told=[{} for _ in samples],
     )
     loaded = time.monotonic()
@@ -158,6 +164,16 @@ async def judge_all(job: Job, samples: Sequence[Mapping[str, str]]) -> dict[str,
         "rooms_cpu_s": shop.rooms.cpu_s,
         "judge_cpu_s": time.process_time(),
     }
+
+
+def _longest_first(
+    samples: Sequence[Mapping[str, str]], weights: Mapping[str, float]
+) -> Iterable[tuple[int, Mapping[str, str]]]:
+    """The samples with their places, those of one task together."""
+    places = {name: place for place, name in enumerate(weights)}
+    return sorted(
+        enumerate(samples), key=lambda item: (-weights[item[1]["task_id"]], places[item[1]["task_id"]], item[0])
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import ast
 import copy
 import gzip
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,11 @@ from harness.seeds import draw_order
 __all__ = ["Benchmark", "Sample", "loops", "mixes", "mutant_samples", "mutants", "references"]
 
 SEED = 20260
-MUTANTS_A_TASK = 4
+MUTANTS = {"humaneval": 704, "mbpp": 1185}
+"""How many mutants of a whole data set are judged; of a part of it, in proportion."""
+TASKS = {"humaneval": 164, "mbpp": 378}
+MUTANTS_A_TASK = 8
+"""Where a data set gives more, each task's first ones are taken before any task's next."""
 
 _SWAPS: Mapping[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -113,12 +118,12 @@ def mixes(benchmark: Benchmark) -> list[Sample]:
 
 
 def mutant_samples(benchmark: Benchmark) -> list[Sample]:
-    """Up to four mutants of every task's solution."""
-    return [
-        Sample(task_id=task, kind="mutant", solution=mutant)
-        for task, record in benchmark.records.items()
-        for mutant in mutants(_canonical(record), MUTANTS_A_TASK)
-    ]
+    """As many mutants as `MUTANTS` says: the first of every task's solution, then every second one, and so on."""
+    made = {task: mutants(_canonical(record), MUTANTS_A_TASK) for task, record in benchmark.records.items()}
+    rounds = [(at, task) for at in range(MUTANTS_A_TASK) for task in made if at < len(made[task])]
+    most = math.ceil(MUTANTS[benchmark.name] * len(benchmark.records) / TASKS[benchmark.name])
+    taken = sorted(rounds[:most], key=lambda one: list(made).index(one[1]))
+    return [Sample(task_id=task, kind="mutant", solution=made[task][at]) for at, task in taken]
 
 
 def loops(benchmark: Benchmark) -> list[Sample]:

@@ -6,16 +6,14 @@ A kept verdict says who made it: its evidence is that of the execution. Nothing 
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from harness import environment
-from harness.canonical import digest_bytes, digest_json
-from harness.clock import fresh_token
+from harness.canonical import digest_json
+from harness.kept_file import read_kept, write_kept
 from harness.values import Verdict
 
 __all__ = ["VerdictCache"]
@@ -38,12 +36,12 @@ class VerdictCache:
 
     def get(self, *, suite: str, image: str, source: str) -> Verdict | None:
         """The verdict that was kept for these three digests, or None."""
+        data = read_kept(self._path(suite, image, source))
+        if data is None:
+            return None
         try:
-            digest, _, data = self._path(suite, image, source).read_bytes().partition(b"\n")
-            if digest_bytes(data).encode() != digest:
-                return None
             verdict = _verdicts().validate_json(data)
-        except (OSError, ValidationError):
+        except ValidationError:
             return None
         return verdict if (verdict.evidence.suite, verdict.evidence.code) == (suite, source) else None
 
@@ -51,16 +49,7 @@ class VerdictCache:
         """Keep `verdict` for its suite, `image` and its code. A folder that can't be written costs time later."""
         if verdict.standing == "unscorable":
             return
-        path = self._path(verdict.evidence.suite, image, verdict.evidence.code)
-        data = _verdicts().dump_json(verdict)
-        draft = path.with_name(f"{path.name}.{fresh_token(4)}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(digest_bytes(data).encode() + b"\n" + data)
-            os.replace(draft, path)  # noqa: PTH105 - Path.replace hides which of the two names comes first
-        except OSError:
-            with suppress(OSError):
-                draft.unlink()
+        write_kept(self._path(verdict.evidence.suite, image, verdict.evidence.code), _verdicts().dump_json(verdict))
 
     def _path(self, suite: str, image: str, source: str) -> Path:
         name = digest_json({"suite": suite, "image": image, "source": source})

@@ -8,12 +8,10 @@ and in a file per suite, which pins the version of Python: no run begins by runn
 from __future__ import annotations
 
 import json
-import os
 import struct
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -22,9 +20,9 @@ import anyio
 import anyio.to_thread
 
 from harness import environment
-from harness.canonical import digest_bytes, digest_json
-from harness.clock import fresh_token
+from harness.canonical import digest_bytes
 from harness.errors import RefereeError, WorkspaceError
+from harness.kept_file import read_kept, write_kept
 from referees.evalplus_answers import Answers
 from referees.evalplus_cell import PROTOCOL, Cell, CellLost, Frame, Frames, Job
 from referees.evalplus_kept import Kept
@@ -92,7 +90,7 @@ def _writer() -> str:
 
 
 def _key(suite: Suite) -> str:
-    return digest_json({**suite.material, "protocol": PROTOCOL, "format": _FORMAT, "writer": _writer()})
+    return digest_bytes(f"{suite.material_digest} {PROTOCOL} {_FORMAT} {_writer()}".encode())
 
 
 def _path(suite: Suite) -> Path:
@@ -154,30 +152,23 @@ async def _answers(cell: Cell, suite: Suite, tier: Tier) -> Answers:
 
 
 def _write(path: Path, expected: Expected) -> None:
-    """Keep `expected` at `path`. A store that can't be written costs time later, and nothing else."""
+    """Keep `expected` at `path`."""
     parts = {tier: expected[tier].written() for tier in TIERS}
     head = json.dumps({"format": _FORMAT, "bytes": {tier: len(part) for tier, part in parts.items()}}).encode()
     data = head + b"\n" + zlib.compress(b"".join(parts.values()), 1)
-    draft = path.with_name(f"{path.name}.{fresh_token(4)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(digest_bytes(data).encode() + b"\n" + data)
-        os.replace(draft, path)  # noqa: PTH105 - Path.replace hides which of the two names comes first
-    except OSError:
-        with suppress(OSError):
-            draft.unlink()
+    write_kept(path, data)
 
 
 def _read(path: Path, suite: Suite) -> Expected | None:
     """What `_write` kept, or None if nothing whole is there. Its bytes are read as a candidate's, never unpickled."""
+    data = read_kept(path)
+    if data is None:
+        return None
     try:
-        digest, _, data = path.read_bytes().partition(b"\n")
-        if digest_bytes(data).encode() != digest:
-            return None
         head, _, packed = data.partition(b"\n")
         body = zlib.decompress(packed)
         public = json.loads(head)["bytes"]["public"]
         parts: dict[Tier, bytes] = {"public": body[:public], "hidden": body[public:]}
         return {tier: Answers.read(part, suite.total(tier)) for tier, part in parts.items()}
-    except (OSError, ValueError, KeyError, TypeError, zlib.error):
+    except (ValueError, KeyError, TypeError, zlib.error):
         return None

@@ -10,28 +10,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from harness.canonical import digest_bytes, digest_json
 from harness.errors import RefereeError
+from harness.tasks import evalplus_inputs
 from harness.tasks.evalplus import SUITE_FILE
-from harness.tasks.evalplus_inputs import convert_inputs
 from harness.tasks.task import SealedHalf
 from referees.evalplus_cell import packed
 from referees.evalplus_compare import DEFAULT_ATOL, RTOL, Rule, rule_for
+from referees.evalplus_decoded import TIERS, Decoded, Tier, keep, recall
 from referees.evalplus_options import EvalPlusOptions
 from referees.evalplus_render import FACT_CHARS, RENDERER
 
 __all__ = ["TIERS", "Suite", "Suites", "Tier", "load_suite", "prelude_of", "referee_source"]
 
-Tier: TypeAlias = Literal["public", "hidden"]
 _KEPT_SUITES = 600
-TIERS: tuple[Tier, Tier] = ("public", "hidden")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """One task's suite. `blobs` holds the marshalled arguments of each call, by tier: each use decodes its own copy."""
+    """One task's suite. `inputs` holds the calls of each tier as the cell gets them, `counts` says how many."""
 
     task_id: str
     entry_point: str
@@ -39,22 +38,23 @@ class Suite:
     prelude: str
     rule: Rule
     atol: float
-    blobs: Mapping[Tier, tuple[bytes, ...]]
+    inputs: Mapping[Tier, bytes]
+    counts: Mapping[Tier, int]
     options: EvalPlusOptions
 
     def args(self, tier: Tier, index: int) -> list[Any]:
         """The arguments of a call, a copy of their own."""
-        args: list[Any] = marshal.loads(self.blobs[tier][index])  # noqa: S302 - written by this process
+        args: list[Any] = marshal.loads(self._blobs[tier][index])  # noqa: S302 - written by this referee
         return args
 
     def total(self, tier: Tier) -> int:
         """How many calls a tier has."""
-        return len(self.blobs[tier])
+        return self.counts[tier]
 
     @cached_property
-    def inputs(self) -> Mapping[Tier, bytes]:
-        """The inputs of each tier as the cell gets them."""
-        return {tier: packed(blobs) for tier, blobs in self.blobs.items()}
+    def _blobs(self) -> Mapping[Tier, list[bytes]]:
+        """The marshalled arguments of each call: each use decodes its own copy."""
+        return {tier: marshal.loads(data) for tier, data in self.inputs.items()}  # noqa: S302 - written by this referee
 
     @cached_property
     def material(self) -> dict[str, Any]:
@@ -70,11 +70,16 @@ class Suite:
         }
 
     @cached_property
+    def material_digest(self) -> str:
+        """SHA-256 of the material."""
+        return digest_json(self.material)
+
+    @cached_property
     def description(self) -> dict[str, Any]:
         """Everything that a verdict by this suite depends on, as JSON data; `digest` is the SHA-256 of the rest."""
         rest: dict[str, Any] = {
             **self.material,
-            "counts": {tier: self.total(tier) for tier in TIERS},
+            "counts": dict(self.counts),
             "rule": {"name": self.rule, "atol": self.atol, "default_atol": DEFAULT_ATOL, "rtol": RTOL},
             "renderer": {"version": RENDERER, "fact_chars": FACT_CHARS},
             "options": self.options.model_dump(mode="json"),
@@ -111,32 +116,51 @@ class Suites:
 
 def load_suite(sealed: SealedHalf, options: EvalPlusOptions) -> Suite:
     """The suite that `sealed` holds. Raises `RefereeError` when it holds none."""
-    try:
-        record = json.loads(sealed.tests[SUITE_FILE])
-        task_id, entry_point, prompt = record["task_id"], record["entry_point"], record["prompt"]
-        reference, atol = prompt + record["canonical_solution"], float(record["atol"])
-        rule = rule_for(task_id, entry_point)
-        hidden = record["plus_input"] if options.hidden_cap == "all" else record["plus_input"][: options.hidden_cap]
-        public, plus = (convert_inputs(task_id, calls) for calls in (record["base_input"], hidden))
-    except (KeyError, TypeError, ValueError) as error:
-        raise RefereeError(
-            f"tests/{SUITE_FILE} of {sealed!r} is not a suite ({type(error).__name__}): expected a record that "
-            "harness.tasks.evalplus.load_evalplus made"
-        ) from None  # the cause's text may hold sealed material
+    file = sealed.tests.files.get(SUITE_FILE)
+    text = b"" if file is None else file.data
+    name = digest_bytes(f"{_decoders()} {options.hidden_cap} {options.prelude}\n".encode() + text)
+    decoded = recall(name)
+    if decoded is None:
+        decoded = _decoded(text, repr(sealed), options)
+        keep(name, decoded)
     return Suite(
-        task_id=task_id,
-        entry_point=entry_point,
-        reference=reference,
-        prelude=prelude_of(prompt, entry_point) if options.prelude else "",
-        rule=rule,
-        atol=atol,
-        blobs={"public": _marshalled(public), "hidden": _marshalled(plus)},
+        task_id=decoded.task_id,
+        entry_point=decoded.entry_point,
+        reference=decoded.reference,
+        prelude=decoded.prelude,
+        rule=rule_for(decoded.task_id, decoded.entry_point),
+        atol=decoded.atol,
+        inputs=decoded.inputs,
+        counts=decoded.counts,
         options=options,
     )
 
 
-def _marshalled(calls: list[list[Any]]) -> tuple[bytes, ...]:
-    return tuple(marshal.dumps(args, 2) for args in calls)
+def _decoded(text: bytes, label: str, options: EvalPlusOptions) -> Decoded:
+    """A record, read. Raises `RefereeError` when `text` is none."""
+    try:
+        record = json.loads(text)
+        task_id, entry_point, prompt = record["task_id"], record["entry_point"], record["prompt"]
+        hidden = record["plus_input"] if options.hidden_cap == "all" else record["plus_input"][: options.hidden_cap]
+        public, plus = (evalplus_inputs.convert_inputs(task_id, calls) for calls in (record["base_input"], hidden))
+        return Decoded(
+            task_id=task_id,
+            entry_point=entry_point,
+            reference=prompt + record["canonical_solution"],
+            prelude=prelude_of(prompt, entry_point) if options.prelude else "",
+            atol=float(record["atol"]),
+            inputs={"public": packed(_marshalled(public)), "hidden": packed(_marshalled(plus))},
+            counts={"public": len(public), "hidden": len(plus)},
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RefereeError(
+            f"tests/{SUITE_FILE} of {label} is not a suite ({type(error).__name__}): expected a record that "
+            "harness.tasks.evalplus.load_evalplus made"
+        ) from None  # the cause's text may hold sealed material
+
+
+def _marshalled(calls: list[list[Any]]) -> list[bytes]:
+    return [marshal.dumps(args, 2) for args in calls]
 
 
 def prelude_of(prompt: str, entry_point: str) -> str:
@@ -162,6 +186,12 @@ def prelude_of(prompt: str, entry_point: str) -> str:
         and not (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == entry_point)
     ]
     return "\n".join(filter(None, (ast.get_source_segment(prompt, node) for node in kept)))
+
+
+@cache
+def _decoders() -> str:
+    """SHA-256 over what decides how a record is read."""
+    return digest_json([referee_source(), digest_bytes(Path(evalplus_inputs.__file__).read_bytes())])
 
 
 @cache

@@ -20,6 +20,7 @@ from harness.errors import TaskError
 from harness.seeds import draw_order
 from harness.tasks.evalplus_file import locate, numbered_lines, text_of
 from harness.tasks.evalplus_inputs import convert_inputs
+from harness.tasks.evalplus_kept import keep, recall
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Tree
 
@@ -106,10 +107,16 @@ class EvalPlusFile:
     def task(self, task_id: str) -> Task:
         """One task. Raises `TaskError` when the file has none of that name, or its record is not in the schema."""
         number, line = self.lines[_resolve(task_id, self.lines)]
+        fields, suite = recall(line) or self._parsed(line, number)
+        if fields["task_id"] not in self.lines or self.lines[fields["task_id"]][0] != number:
+            raise TaskError(f"{self.path}, line {number}: it has two task_ids, {fields['task_id']!r} and another")
+        return _made(fields, suite, self.benchmark)
+
+    def _parsed(self, line: str, number: int) -> tuple[dict[str, Any], str]:
         record = _record(line, f"{self.path}, line {number}")
-        if record["task_id"] not in self.lines or self.lines[record["task_id"]][0] != number:
-            raise TaskError(f"{self.path}, line {number}: it has two task_ids, {record['task_id']!r} and another")
-        return _task(record, self.benchmark)
+        suite = _text(record)
+        keep(line, record, suite)
+        return record, suite
 
 
 def open_evalplus(source: str | Path, *, benchmark: str | None = None) -> EvalPlusFile:
@@ -193,17 +200,25 @@ def _draw(records: list[dict[str, Any]], draw: Mapping[str, int]) -> list[dict[s
 
 
 def _task(record: dict[str, Any], benchmark: str) -> Task:
+    return _made(record, _text(record), benchmark)
+
+
+def _text(record: dict[str, Any]) -> str:
+    """A record as the sealed half keeps it."""
     # Python's own JSON: the inputs of MBPP+ hold infinities and integers beyond 2**53, which RFC 8785 has no words for.
-    suite = json.dumps(record, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return json.dumps(record, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _made(fields: Mapping[str, Any], suite: str, benchmark: str) -> Task:
     return Task(
         open=OpenHalf(
             benchmark=benchmark,
-            name=record["task_id"],
-            instruction=record["prompt"],
-            details={"entry_point": record["entry_point"], "prompt": record["prompt"]},
+            name=fields["task_id"],
+            instruction=fields["prompt"],
+            details={"entry_point": fields["entry_point"], "prompt": fields["prompt"]},
         ),
         sealed=SealedHalf(
             tests=Tree.of({SUITE_FILE: suite}),
-            solution=Tree.of({"solution.py": record["prompt"] + record["canonical_solution"]}),
+            solution=Tree.of({"solution.py": fields["prompt"] + fields["canonical_solution"]}),
         ),
     )

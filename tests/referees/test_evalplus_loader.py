@@ -12,8 +12,16 @@ import pytest
 
 from harness.canonical import digest_bytes
 from harness.errors import TaskError
+from harness.tasks import evalplus
 from harness.tasks.evalplus import load_evalplus, open_evalplus
 from harness.tasks.evalplus_inputs import convert_inputs
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are kept below the test's own folder."""
+    monkeypatch.setenv("PROCTOR_HOME", str(tmp_path / "home"))
+
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "tasks.jsonl"
 
@@ -225,6 +233,37 @@ def test_a_file_gives_one_task_without_parsing_the_others(tmp_path: Path) -> Non
         file.task("Own/2")
     with pytest.raises(TaskError, match="unknown task id 'Own/9'"):
         file.task("Own/9")
+
+
+def test_a_record_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run gets the very same task without its JSON; a changed line, or a damaged file, is parsed again."""
+    path = written(tmp_path, record())
+    first = open_evalplus(path).task("Own/0")
+    [kept] = (tmp_path / "home" / "records").iterdir()
+    parsed: list[str] = []
+    read = evalplus._record
+
+    def noted(line: str, where: str) -> dict[str, Any]:
+        parsed.append(where)
+        return read(line, where)
+
+    monkeypatch.setattr(evalplus, "_record", noted)
+    assert open_evalplus(path).task("Own/0") == first
+    assert not parsed
+    kept.write_bytes(kept.read_bytes()[:-1] + b" ")
+    assert open_evalplus(path).task("Own/0") == first
+    other = open_evalplus(written(tmp_path, record(prompt="def f(x): # other\n"))).task("Own/0")
+    assert other.open.instruction != first.open.instruction
+    assert len(parsed) == 2
+
+
+def test_a_broken_record_is_never_kept(tmp_path: Path) -> None:
+    """It is refused each time."""
+    path = written(tmp_path, record(atol="much"))
+    for _ in range(2):
+        with pytest.raises(TaskError, match="atol is 'much'"):
+            open_evalplus(path).task("Own/0")
+    assert not (tmp_path / "home").exists()
 
 
 def test_a_packed_file_has_the_digest_of_its_text(tmp_path: Path) -> None:

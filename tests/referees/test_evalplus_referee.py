@@ -13,6 +13,7 @@ import pytest
 
 from harness.canonical import digest_bytes
 from harness.errors import ExperimentError, RefereeError
+from harness.tasks import evalplus_inputs
 from harness.tasks.evalplus import load_evalplus
 from harness.tasks.task import SealedHalf
 from harness.tree import Dropped, Exhibit, Tree
@@ -217,6 +218,29 @@ def test_what_a_suite_says(tmp_path: Path) -> None:
     assert capped.suite(task.sealed)["digest"] != full.suite(task.sealed)["digest"]
     assert "return x + 1" not in json.dumps(capped.suite(task.sealed))
     assert load_suite(task.sealed, full.options).args("hidden", 399) == [399]
+
+
+def test_a_suite_is_decoded_once(tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811 - the fixture
+    """A second run has the very same suite without decoding; other options, and a damaged file, are decoded anew."""
+    task = own(tmp_path, plus_input=[[(n,)] for n in range(400)])
+    options = EvalPlusReferee({"hidden_cap": "all"}).options
+    first = load_suite(task.sealed, options)
+    [kept] = (own_home / "decoded").iterdir()
+    decoded: list[str] = []
+    convert = evalplus_inputs.convert_inputs
+
+    def noted(task_id: str, calls: list[list[Any]]) -> list[list[Any]]:
+        decoded.append(task_id)
+        return convert(task_id, calls)
+
+    monkeypatch.setattr(evalplus_inputs, "convert_inputs", noted)
+    assert load_suite(task.sealed, options) == first
+    assert load_suite(task.sealed, options).digest == first.digest
+    assert not decoded
+    assert load_suite(task.sealed, EvalPlusReferee().options).total("hidden") == 300
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert load_suite(task.sealed, options) == first
+    assert len(decoded) == 4
 
 
 @pytest.mark.parametrize(
