@@ -24,6 +24,7 @@ from cells.plan import remaining
 from cells.recover import charge_past_tries, close_open_tries
 from cells.schedule import play_all
 from cells.session_facts import session_facts
+from cells.stopping import stop_if_met, stop_line
 from harness.clock import Clock, SystemClock
 from harness.errors import GateRefused, unwrapped
 from harness.outcome import CellOutcome, Spend, outcome_to_json
@@ -32,8 +33,8 @@ from harness.values import CellKey, Refused, Usage, VoidPrice
 
 __all__ = ["Finished", "run"]
 
-Finished: TypeAlias = Literal["finished", "incomplete", "interrupted"]
-"""How a session ended: every cell has its outcome, some have none, or somebody stopped it."""
+Finished: TypeAlias = Literal["finished", "stopped", "incomplete", "interrupted"]
+"""How a session ended: every cell has its outcome, a stop rule kept the rest, some have none, or somebody ended it."""
 
 
 async def run(
@@ -56,6 +57,9 @@ async def run(
         if not todo:
             watcher.note("every cell has its outcome: nothing is left to run")
             return "finished"
+        if journal.progress.stopped is not None:
+            watcher.note(stop_line(journal.progress.stopped))
+            return "stopped"
         try:
             how = await _until_stopped(house, journal, todo, stop)
         except GateRefused as refusal:
@@ -78,6 +82,7 @@ async def _open_session(frozen: Frozen, house: House, journal: Journal) -> None:
     if interrupted:
         journal.watcher.note(f"{interrupted} tries were cut off when the last session ended; they are run again")
     charge_past_tries(house, journal)
+    await stop_if_met(house, journal)
 
 
 async def _until_stopped(house: House, journal: Journal, todo: Sequence[CellKey], stop: anyio.Event | None) -> Finished:
@@ -105,6 +110,8 @@ async def _one_session(house: House, journal: Journal, todo: Sequence[CellKey], 
             tasks.cancel_scope.cancel()
     if stopped:
         return "interrupted"
+    if journal.progress.stopped is not None and remaining(house.registration, journal.progress):
+        return "stopped"
     return "finished" if not remaining(house.registration, journal.progress) else "incomplete"
 
 

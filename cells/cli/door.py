@@ -27,6 +27,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     GATE_REFUSED = 3
     VERIFICATION_FAILED = 4
+    STOPPED = 5
 
 
 def end(code: ExitCode) -> NoReturn:
