@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cells.amended import Amended, added_contrasts, amended_analysis, amended_plan, amendments_in
+from cells.confounds import facts_of_run
 from cells.plan import Progress, read_run
 from cells.predictions import with_registered
 from cells.readings import Scoreboard, score, scoreboard_to_json
@@ -61,6 +62,7 @@ def boards(registration: Registration, progress: Progress, *, head: str | None) 
         registration_id=registration.id,
         refused=registration.refused,
         not_enforced=progress.not_enforced,
+        of_run=facts_of_run(registration),
         stop=stop_of(progress, registration.cells),
     )
     frozen = with_registered(frozen, experiment)
@@ -75,6 +77,7 @@ def boards(registration: Registration, progress: Progress, *, head: str | None) 
         refused=registration.refused,
         added=added_contrasts(amendments),
         not_enforced=progress.not_enforced,
+        of_run=facts_of_run(registration),
         stop=stop_of(progress, plan.cells),
     )
     amended = with_registered(replace(amended, withdrawn=plan.withdrawn), experiment)

@@ -178,10 +178,10 @@ def _spread(item: RatioReading) -> Iterable[str]:
 
 def ratio_sheets(board: Scoreboard) -> list[Sheet]:
     """The ratios of medians by task, each with its sign test; what can be resolved if a spread was registered."""
-    return [_ratio_sheet(item) for item in board.ratios]
+    return [_ratio_sheet(item, board.confounds) for item in board.ratios]
 
 
-def _ratio_sheet(item: RatioReading) -> Sheet:
+def _ratio_sheet(item: RatioReading, confounds: Iterable[str]) -> Sheet:
     floor = item.sd_ln is not None
     header = ("benchmark|model|task", item.treatment, item.control, "ratio")
     digits = 4 if item.quantity == "usd" else 1
@@ -189,6 +189,6 @@ def _ratio_sheet(item: RatioReading) -> Sheet:
         title=f"{item.name}: median {item.quantity} of {item.treatment} over {item.control}{_scope(item)}",
         header=(*header, "resolvable", "resolved") if floor else header,
         rows=tuple(_ratio_row(task, digits, floor=floor) for task in item.tasks),
-        notes=tuple(_sign_test(item)),
+        notes=(*_sign_test(item), *confounds),
         long=True,
     )

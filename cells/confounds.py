@@ -17,9 +17,10 @@ from cells.declared.rows import ForeignCell
 from cells.figures import figure
 from cells.readable import Outcome
 from harness.outcome import CellOutcome
+from harness.registration import Registration
 from harness.values import Declared, Halt
 
-__all__ = ["LOAD_MARGIN", "Circumstances", "circumstances", "confounds"]
+__all__ = ["LOAD_MARGIN", "Circumstances", "circumstances", "confounds", "facts_of_run", "labels_of"]
 
 LOAD_MARGIN = 0.25
 """Arms' median loads differ where they are further apart than this, in threads that run or wait, a CPU."""
@@ -52,6 +53,25 @@ def circumstances(outcomes: Iterable[Outcome], of_run: Mapping[str, str]) -> lis
     """
     costed = (outcome for outcome in outcomes if isinstance(outcome.end, (Declared, Halt)))
     return [_one(outcome, of_run) for outcome in costed]
+
+
+def facts_of_run(registration: Registration) -> dict[str, str]:
+    """What all cells of a run share, by its registration: the run, the backend, and the date of each model's rates."""
+    experiment = registration.experiment
+    facts = {"run": registration.id, "backend": str(experiment["workspace"]["backend"])}
+    for model in experiment["models"]:
+        dated = "no rates" if model["rates"] is None else "undated, in the experiment file"
+        if model["rate_card"] is not None:
+            dated = str(registration.pins[f"rate card {model['rate_card']}"]["date"])
+        facts[f"rate_card {model['name']}"] = dated
+    return facts
+
+
+def labels_of(outcome: Outcome, of_run: Mapping[str, str]) -> dict[str, str]:
+    """The circumstances of one recorded cell as labels, for a set that has cells of other runs too."""
+    found = _one(outcome, of_run)
+    values = {name: getattr(found, name) for name in ("load", "at_once", "served", "rate_card", "backend")}
+    return {name: str(value) for name, value in values.items() if value is not None}
 
 
 def _one(outcome: Outcome, of_run: Mapping[str, str]) -> Circumstances:

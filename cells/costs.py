@@ -39,13 +39,19 @@ class Median:
         """Whether the value is exact or a lower bound."""
         return "at_least" if self.lower_bounds else "exact"
 
+    @property
+    def exact(self) -> int:
+        """How many of the figures are exact."""
+        return self.n - self.unknown - self.lower_bounds
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cost:
     """
     Medians over the `n` cells of a group in which the subject did something: declared or halted ends.
 
-    `tokens` are of all directions, `calls` of the model, `wall_s` seconds of the seat, `usd` US dollars.
+    `tokens` are of all directions, `calls` of the model, `wall_s` seconds of the seat, `usd` US dollars; `usd_exact` is
+    over the exact prices alone, as if those that are bounds or void had been left out.
     """
 
     group: Group
@@ -54,6 +60,7 @@ class Cost:
     calls: Median
     wall_s: Median
     usd: Median
+    usd_exact: Median
 
 
 def figure_of(outcome: Outcome, quantity: Quantity) -> tuple[float | None, Bound]:
@@ -105,4 +112,5 @@ def cost(group: Group, cells: Iterable[Cell], settled: Settled) -> Cost:
         calls=median_of(outcomes, "calls"),
         wall_s=median_of(outcomes, "wall_s"),
         usd=median_of(outcomes, "usd"),
+        usd_exact=median_of((item for item in outcomes if isinstance(item.spend.price, ExactPrice)), "usd"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cells.conditions import CLASSES, Census, Group
 from cells.costs import Cost, Median
@@ -12,6 +12,7 @@ from cells.readings import Scoreboard
 from cells.registered import registered_lines
 
 __all__ = [
+    "Labels",
     "Sheet",
     "arm_cost_sheet",
     "class_sheets",
@@ -98,7 +99,7 @@ def _unsaid(board: Scoreboard) -> int:
     return len(board.missing) + (0 if board.stop is None else len(board.stop.unfired))
 
 
-class _Labels:
+class Labels:
     """How groups of one table are called: by what differs between them; what all share is said once, in a note."""
 
     def __init__(self, groups: Iterable[Group], kept: Iterable[str]) -> None:
@@ -111,12 +112,13 @@ class _Labels:
         self.notes = (f"The same in all rows: {', '.join(shared)}.",) if shared else ()
 
     def __call__(self, group: Group) -> str:
+        """The group's label in this table."""
         return "|".join(str(getattr(group, name)) for name in self._shown)
 
 
 def rate_sheet(board: Scoreboard) -> Sheet:
     """The pass rates of the arms, each with the counts it may not be shown without."""
-    label = _Labels((arm.group for arm in board.arms), ["arm"])
+    label = Labels((arm.group for arm in board.arms), ["arm"])
     bounds = [("if halts fail", "rate_low"), ("if halts pass", "rate_high")]
     if any(arm.unscorable for arm in board.arms):
         bounds += [("and unscorable fail", "rate_lowest"), ("and unscorable pass", "rate_highest")]
@@ -141,7 +143,7 @@ def rate_sheet(board: Scoreboard) -> Sheet:
 def class_sheets(board: Scoreboard) -> list[Sheet]:
     """How far each arm's cells came, then each class, at zero too: halts by limit, voids by cause, refusals by gate."""
     names = (*CLASSES, *_finer(board.arms))
-    label = _Labels((arm.group for arm in board.arms), ["arm"])
+    label = Labels((arm.group for arm in board.arms), ["arm"])
     chunks = [board.arms[at : at + BESIDE_EACH_OTHER] for at in range(0, len(board.arms), BESIDE_EACH_OTHER)]
     return [
         Sheet(
@@ -175,7 +177,7 @@ def _class_rows(arms: Sequence[Census], names: Iterable[str], every: Sequence[Ce
 def condition_sheet(board: Scoreboard) -> Sheet:
     """Every class by condition, at zero too."""
     names = (*CLASSES, *_finer(board.conditions))
-    label = _Labels((item.group for item in board.conditions), ["task", "arm"])
+    label = Labels((item.group for item in board.conditions), ["task", "arm"])
     return Sheet(
         title="Outcome classes by condition",
         header=(label.head, *(SHORT.get(name, name) for name in names)),
@@ -193,11 +195,13 @@ def _median(value: Median, written: Callable[[float | None], str]) -> str:
     return ("at least " if value.bound == "at_least" else "") + written(value.value)
 
 
-def _cost_sheet(title: str, costs: Sequence[Cost], kept: Iterable[str], *, long: bool) -> Sheet:
-    label = _Labels((cost.group for cost in costs), kept)
+def _cost_sheet(
+    title: str, costs: Sequence[Cost], kept: Iterable[str], *, long: bool, notes: Iterable[str] = ()
+) -> Sheet:
+    label = Labels((cost.group for cost in costs), kept)
     return Sheet(
         title=title,
-        header=(label.head, "n", "tokens", "calls", "wall s", "usd"),
+        header=(label.head, "n", "tokens", "calls", "wall s", "usd", "exact/bound/void"),
         rows=tuple(
             (
                 label(cost.group),
@@ -206,12 +210,15 @@ def _cost_sheet(title: str, costs: Sequence[Cost], kept: Iterable[str], *, long:
                 _median(cost.calls, whole_text),
                 _median(cost.wall_s, lambda value: figure(value, 2)),
                 _median(cost.usd, lambda value: figure(value, 4)),
+                f"{cost.usd.exact}/{cost.usd.lower_bounds}/{cost.usd.unknown}",
             )
             for cost in costs
         ),
         notes=(
             *label.notes,
             "Medians over the n cells that ended by themselves or at a limit; one unknown figure makes one undefined.",
+            "exact/bound/void: how many of the n prices are which.",
+            *notes,
         ),
         long=long,
     )
@@ -219,17 +226,23 @@ def _cost_sheet(title: str, costs: Sequence[Cost], kept: Iterable[str], *, long:
 
 def arm_cost_sheet(board: Scoreboard) -> Sheet:
     """Medians of cost by arm, over all its tasks."""
-    return _cost_sheet("Cost by arm, medians", board.arm_costs, ["arm"], long=False)
+    title = "Cost by arm: medians over n declared or halted cells"
+    note = "usd, exact alone: over the exact prices, as if all others had been left out."
+    sheet = _cost_sheet(title, board.arm_costs, ["arm"], long=False, notes=(note, *board.confounds))
+    exact = [_median(cost.usd_exact, lambda value: figure(value, 4)) for cost in board.arm_costs]
+    rows = tuple((*row, text) for row, text in zip(sheet.rows, exact, strict=True))
+    return replace(sheet, header=(*sheet.header, "usd, exact alone"), rows=rows)
 
 
 def condition_cost_sheet(board: Scoreboard) -> Sheet:
     """Medians of cost by condition."""
-    return _cost_sheet("Cost by condition, medians", board.costs, ["task", "arm"], long=True)
+    title = "Cost by condition: medians over n declared or halted cells"
+    return _cost_sheet(title, board.costs, ["task", "arm"], long=True)
 
 
 def halt_sheet(board: Scoreboard) -> Sheet:
     """What the referee would have said of the halted cells' exhibits: a diagnostic, and no part of any rate."""
-    label = _Labels((arm.group for arm in board.arms), ["arm"])
+    label = Labels((arm.group for arm in board.arms), ["arm"])
     readings = sorted({name for arm in board.arms for name in arm.would_be})
     return Sheet(
         title="Halted cells, and the would-be readings of their exhibits (a diagnostic, in no rate and no test)",

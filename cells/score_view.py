@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from cells.comparison_tables import contrast_sheets, ratio_sheets
+from cells.cost_tables import cost_sheets
 from cells.figures import printable
 from cells.score_tables import (
     Sheet,
@@ -42,6 +43,7 @@ def sheets_of(board: Scoreboard) -> list[Sheet]:
         *([tries] if tries else []),
         *class_sheets(board),
         arm_cost_sheet(board),
+        *cost_sheets(board),
         rate_sheet(board),
         *ratio_sheets(board),
         *contrast_sheets(board),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from cells.confounds import facts_of_run, labels_of
 from cells.declared.rows import ForeignCell, ForeignKey, ForeignReading, ForeignSpend
 from cells.plan import read_run
 from harness.outcome import CellOutcome
@@ -20,13 +22,14 @@ def recorded_cells(folder: Path) -> Iterator[ForeignCell]:
 
     Raises `IntegrityError` where the record does not verify, `UsageError` where there is no run.
     """
-    run = load_registration(folder).id
+    registration = load_registration(folder)
+    of_run = facts_of_run(registration)
     for outcome in read_run(folder)[0].outcomes():
-        yield as_cell(run, outcome)
+        yield as_cell(registration.id, outcome, labels=labels_of(outcome, of_run))
 
 
-def as_cell(run: str, outcome: CellOutcome) -> ForeignCell:
-    """One recorded outcome under the name of its run."""
+def as_cell(run: str, outcome: CellOutcome, *, labels: Mapping[str, str] = MappingProxyType({})) -> ForeignCell:
+    """One recorded outcome under the name of its run; `labels` are what is known of how it was played."""
     key = outcome.cell
     return ForeignCell(
         cell=ForeignKey(
@@ -49,6 +52,7 @@ def as_cell(run: str, outcome: CellOutcome) -> ForeignCell:
             calls=outcome.spend.calls,
             wall_s=outcome.spend.wall_s,
         ),
+        labels=dict(labels),
     )
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cells.confounds import LOAD_MARGIN, Circumstances, circumstances, confounds
+from cells.confounds import LOAD_MARGIN, Circumstances, circumstances, confounds, labels_of
+from cells.declared.recorded import as_cell
 from cells.declared.rows import ForeignCell, ForeignKey, ForeignReading, ForeignSpend
 from harness.values import Declared, ExactPrice
 from tests.cells.scoring_cases import key, outcome
@@ -103,6 +104,16 @@ def test_a_recorded_cell_tells_by_its_room():
     assert found == cell("A", load=1.5, at_once=3, served="big-1, big-2")
     (bare,) = circumstances([outcome(key(1, "A"), "PASS")], {})
     assert bare == Circumstances(arm="A", extras="none", model="m")
+
+
+def test_a_cell_keeps_its_circumstances_in_a_set_of_several_runs():
+    """As labels, which tell of a foreign cell what the record told of it."""
+    looks = {"start": {"load_1m": 1.0, "cpus": 1, "cells": 2}}
+    played = replace(outcome(key(1, "A"), "PASS"), room={"load": looks}, served_models=("big-1",))
+    of_run = {"run": "r", "backend": "docker", "rate_card m": "2026-09-15"}
+    (found,) = circumstances([as_cell("r", played, labels=labels_of(played, of_run))], {})
+    assert found == cell("A") == circumstances([played], of_run)[0]
+    assert labels_of(outcome(key(1, "A"), "PASS"), {}) == {}
 
 
 def test_a_foreign_cell_tells_by_its_labels():

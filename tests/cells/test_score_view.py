@@ -33,21 +33,22 @@ task|arm  PA  FA  NB  IM  TO  ME  CR  US  HA  FB  VO  RE  MI  DO
 4|A        0   0   1   0   0   0   0   0   0   0   0   0   0   0
 4|B        0   0   0   0   0   0   0   0   0   0   1   0   0   0
 The same in all rows: benchmark made, extras none, model m.
-PA PASS, FA FAIL, NB NO_BUILD, IM INTERFACE_MISS, TO TIMEOUT, ME MEMORY, CR CRASH, US UNSCORABLE, HA HALT, \
-FB FAILED_BOOT, VO VOID, RE REFUSED, MI MISSING, DO DOUBLED
+PA PASS, FA FAIL, NB NO_BUILD, IM INTERFACE_MISS, TO TIMEOUT, ME MEMORY, CR CRASH, US UNSCORABLE, HA HALT, FB \
+FAILED_BOOT, VO VOID, RE REFUSED, MI MISSING, DO DOUBLED
 
-Cost by condition, medians
-task|arm  n     tokens      calls     wall s                    usd
-1|A       1        100          2       3.00                 0.5000
-1|B       1        100          2       3.00                 0.5000
-2|A       1        100          2       3.00                 0.5000
-2|B       1        100          2       3.00  undefined (1 unknown)
-3|A       1        100          2       3.00                 0.5000
-3|B       1        100          2       3.00                 0.5000
-4|A       1        100          2       3.00                 0.5000
-4|B       0  undefined  undefined  undefined              undefined
+Cost by condition: medians over n declared or halted cells
+task|arm  n     tokens      calls     wall s                    usd  exact/bound/void
+1|A       1        100          2       3.00                 0.5000             1/0/0
+1|B       1        100          2       3.00                 0.5000             1/0/0
+2|A       1        100          2       3.00                 0.5000             1/0/0
+2|B       1        100          2       3.00  undefined (1 unknown)             0/0/1
+3|A       1        100          2       3.00                 0.5000             1/0/0
+3|B       1        100          2       3.00                 0.5000             1/0/0
+4|A       1        100          2       3.00                 0.5000             1/0/0
+4|B       0  undefined  undefined  undefined              undefined             0/0/0
 The same in all rows: benchmark made, extras none, model m.
 Medians over the n cells that ended by themselves or at a limit; one unknown figure makes one undefined.
+exact/bound/void: how many of the n prices are which.
 
 Outcome classes by arm
 class                      A  B
@@ -87,12 +88,46 @@ REFUSED                    0  0
 MISSING                    0  0
 DOUBLED                    0  0
 
-Cost by arm, medians
-arm  n  tokens  calls  wall s                    usd
-A    4     100      2    3.00                 0.5000
-B    3     100      2    3.00  undefined (1 unknown)
+Cost by arm: medians over n declared or halted cells
+arm  n  tokens  calls  wall s                    usd  exact/bound/void  usd, exact alone
+A    4     100      2    3.00                 0.5000             4/0/0            0.5000
+B    3     100      2    3.00  undefined (1 unknown)             2/0/1            0.5000
 The same in all rows: extras none, model m.
 Medians over the n cells that ended by themselves or at a limit; one unknown figure makes one undefined.
+exact/bound/void: how many of the n prices are which.
+usd, exact alone: over the exact prices, as if all others had been left out.
+Not known, and so perhaps different between the arms (extras none, model m): load (7 of 7 cells), cells at once (7 of \
+7 cells), served model (7 of 7 cells), date of the rates (7 of 7 cells), backend (7 of 7 cells).
+
+What was paid, by arm and charge: sums over tries
+arm       charge  ended as                        tries              usd  exact/bound/void  calls  wall s  tokens
+A         ARM     NO_BUILD 1, PASS 3                  4           2.0000             4/0/0      8   12.00     400
+A         SUNK    none                                0           0.0000             0/0/0      0    0.00       0
+A         both                                        4           2.0000             4/0/0      8   12.00     400
+B         ARM     FAIL 1, HALT(tokens) 1, PASS 1      3  at least 1.0000             2/0/1      6    9.00     300
+B         SUNK    VOID(fence) 1                       1           0.5000             1/0/0      2    3.00     100
+B         both                                        4  at least 1.5000             3/0/1      8   12.00     400
+all arms  ARM                                         7  at least 3.0000             6/0/1     14   21.00     700
+all arms  SUNK                                        1           0.5000             1/0/0      2    3.00     100
+all arms  both                                        8  at least 3.5000             7/0/1     16   24.00     800
+The same in all rows: extras none, model m.
+ARM: tries that declared or halted, whatever their class.
+SUNK: tries that were voided, refused or never booted: paid, and charged to no arm.
+exact/bound/void: how many prices, of tries that had a call, are which.
+
+What an outcome cost, by arm: the ARM charge over its denominator
+arm  per           n              usd  calls  wall s  tokens
+A    declared end  4           0.5000   2.00    3.00     100
+A    attempt       4           0.5000   2.00    3.00     100
+A    pass          3           0.6667   2.67    4.00   133.3
+B    declared end  2  at least 0.2500   2.00    3.00     100
+B    attempt       3  at least 0.3333   2.00    3.00     100
+B    pass          1  at least 1.0000   6.00    9.00     300
+The same in all rows: extras none, model m.
+Per declared end: what those ends cost, over them. Per attempt: what all that declared or halted cost.
+Per pass: what all attempts cost, over those that passed; undefined where none did. SUNK is in none.
+Not known, and so perhaps different between the arms (extras none, model m): load (7 of 7 cells), cells at once (7 of \
+7 cells), served model (7 of 7 cells), date of the rates (7 of 7 cells), backend (7 of 7 cells).
 
 Pass rates by arm
 arm  beside                           passed   rate  if halts fail  if halts pass
@@ -109,9 +144,11 @@ made|m|1              0.5000 (n 1)     0.5000 (n 1)     1.0000
 made|m|2              0.5000 (n 1)  undefined (n 1)  undefined
 made|m|3              0.5000 (n 1)     0.5000 (n 1)     1.0000
 made|m|4              0.5000 (n 1)  undefined (n 0)  undefined
-Sign test over tasks, two-sided: p undefined, qualifiers none; 0 above 1, 0 below, 2 ties, 2 undefined; \
-best attainable p 0.125.
+Sign test over tasks, two-sided: p undefined, qualifiers none; 0 above 1, 0 below, 2 ties, 2 undefined; best \
+attainable p 0.125.
 Halted cells among the figures, at what they cost when stopped: A 0, B 1.
+Not known, and so perhaps different between the arms (extras none, model m): load (7 of 7 cells), cells at once (7 of \
+7 cells), served model (7 of 7 cells), date of the rates (7 of 7 cells), backend (7 of 7 cells).
 
 Contrasts, family primary: exact McNemar
 contrast  claim                 qualifiers       verdict        b01  b10  exact p  Holm p
@@ -122,8 +159,8 @@ Beside the contrasts: pairs of cells
 contrast  pairs  both pass  b01  b10  neither  halted  no verdict  best p
 C1            4          1    1    0        0       1           1  0.0625
 b01: the treatment alone passes; b10: the control alone; best p: the smallest so many pairs can give.
-C1: on 2 common pairs A passes 2, B 1; smoothed odds ratio 3.00; share of the discordant pairs 1.000, exact \
-95 % interval 0.025 to 1.000.
+C1: on 2 common pairs A passes 2, B 1; smoothed odds ratio 3.00; share of the discordant pairs 1.000, exact 95 % \
+interval 0.025 to 1.000.
 C1: 1 of 4 pairs without a verdict.
 C1: 1 of 4 pairs halted; with each halt read as a pass or as a failure, p is 0.25 at least and 0.5 at most, \
 qualifiers task 4 replaced.

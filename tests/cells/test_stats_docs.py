@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import cells.stats
+from cells.charges import Charge, Charges, Per
 from cells.conditions import CLASSES, Census, Group
 from cells.contrasts import ContrastReading
 from cells.costs import Cost, Median
@@ -16,6 +17,7 @@ from cells.pair_counts import PairCounts
 from cells.ratios import RatioReading, TaskRatio
 from cells.readings import Scoreboard, Tries
 from cells.selection import ArmShare, Imbalance
+from cells.spent import Spent, Total
 from harness.analysis import Analysis, Contrast, Ratio
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -47,18 +49,23 @@ def test_every_field_of_the_analysis_is_listed(model):
 @pytest.mark.parametrize(
     "value",
     [
-        Imbalance,
-        ArmShare,
         Scoreboard,
         Tries,
         Group,
         Census,
         Cost,
         Median,
+        Charges,
+        Charge,
+        Per,
+        Spent,
+        Total,
         ContrastReading,
         PairCounts,
         RatioReading,
         TaskRatio,
+        Imbalance,
+        ArmShare,
     ],
 )
 def test_every_field_of_the_json_is_listed(value):
