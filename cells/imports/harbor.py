@@ -23,7 +23,7 @@ from cells.imports.verdicts_of import UNDECIDED
 from harness.errors import DeclarationError
 from harness.values import Declared, Halt
 
-__all__ = ["harbor_cells"]
+__all__ = ["files_of_job", "harbor_cells"]
 
 _JOB: Final[Wanted] = {
     "schema_version": None,
@@ -73,6 +73,12 @@ def harbor_cells(jobs: Sequence[Path], options: HarborOptions, seen: list[Seen])
             condition = tuple(trial.condition.values())
             numbers[condition] += 1
             yield _cell(trial, job.run, numbers[condition])
+
+
+def files_of_job(folder: Path) -> Iterator[Path]:
+    """The files of a job that its cells come from, in order."""
+    for path in (folder, *(path for path in sorted(folder.iterdir()) if path.is_dir() and not path.is_symlink())):
+        yield from (path / name for name in ("config.json", "result.json") if (path / name).is_file())
 
 
 def _cell(trial: Trial, run: str, replicate: int) -> ForeignCell:

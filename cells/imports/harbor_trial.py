@@ -209,8 +209,10 @@ def _price(told: Sequence[Fields], ran: int, end: End, retried: str | None) -> P
         return VoidPrice(reason="the agent did not tell what it cost")
     if len(known) < max(len(costs), ran):
         return LowerBoundPrice(usd=sum(known), reason="a step did not tell what it cost")
-    if not isinstance(end, Declared):
-        return LowerBoundPrice(usd=sum(known), reason="the agent was cut off, and counts calls when they return")
+    if not isinstance(end, Declared) and not (isinstance(end, Void) and end.cause == "referee"):
+        return LowerBoundPrice(
+            usd=sum(known), reason="the agent did not end by itself: a call under way is not counted"
+        )
     if retried is not None:
         return LowerBoundPrice(usd=sum(known), reason=retried)
     return ExactPrice(usd=sum(known))

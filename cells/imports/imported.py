@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
@@ -101,6 +101,12 @@ class Counted:
             self._would_be[cell.would_be.reading if cell.would_be is not None else "not read"] += 1
         self._prices[type(cell.spend.price)] += 1
         self._no_tokens += cell.spend.tokens is None
+
+    def each(self, cells: Iterable[ForeignCell]) -> Iterator[ForeignCell]:
+        """The cells, counted as they pass."""
+        for cell in cells:
+            self.add(cell)
+            yield cell
 
     def census(self, seen: Iterable[Seen]) -> ImportCensus:
         """All that was counted, with what the importers noted."""

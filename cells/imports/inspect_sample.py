@@ -153,7 +153,9 @@ def _price(used: Mapping[str, Fields], *, cut_off: bool) -> Price:
     if len(known) < len(costs):
         return LowerBoundPrice(usd=sum(known), reason="a model that was called has no price in the log")
     if cut_off:
-        return LowerBoundPrice(usd=sum(known), reason="the sample was cut off: a call under way is not counted")
+        return LowerBoundPrice(
+            usd=sum(known), reason="the sample did not end by itself: a call under way is not counted"
+        )
     return ExactPrice(usd=sum(known))
 
 
