@@ -6,7 +6,7 @@ set -eu
 
 PYTHON=${PYTHON:-python3}
 case ${1:-run} in
-    run) extras=local-model,ollama ;;
+    run) extras=local-model,ollama,report ;;
     dev) extras=dev ;;
     *) fail "venv.sh: unknown profile '$1': expected run or dev" ;;
 esac

@@ -111,19 +111,25 @@ def _frozen_folder(place: Path, runs: Path) -> Path:
 
 def _after(folder: Path, how: str, *, as_json: bool) -> None:
     """The scoreboard, the report's path, and how to go on."""
-    from cells.cli.results import board_of, show_board, write_report
+    from cells.cli.reporting import write_report
+    from cells.cli.results import board_of, show_board
 
     board = board_of(folder)
     report = write_report(folder)
+    page = report.get("html", report["md"])
     if as_json:
         from cells.readings import scoreboard_to_json
 
-        print_json({"how": how, "folder": str(folder), "report": str(report), "scoreboard": scoreboard_to_json(board)})
+        paths = {"folder": str(folder), "report": str(page)}
+        print_json({"how": how, **paths, "scoreboard": scoreboard_to_json(board)})
     else:
         show_board(board)
-        typer.echo(f"report: {report}")
+        typer.echo(f"report: {page}")
     if how == "finished":
         end(ExitCode.DONE)
+    if how == "stopped":
+        _err("stopped by a registered stop rule: nothing is left to go on with")
+        end(ExitCode.STOPPED)
     _err(f"{how}: what was finished is kept. To go on: proctor run {folder}")
     end(ExitCode.INCOMPLETE)
 

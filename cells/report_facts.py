@@ -1,0 +1,126 @@
+"""All that a report is made of, as one value and as JSON: a figure that is not in here can't be in the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cells.cell_lines import CellLine, cell_lines
+from cells.cost_marks import cost_marks
+from cells.gate_trips import GateTrips, read_trips
+from cells.plan import Progress, read_run
+from cells.readings import Scoreboard, scoreboard_to_json
+from cells.settled import settle
+from cells.unlocks import Unlocks, read_unlocks
+from harness.blobs import BlobStore
+from harness.registration import Registration, load_registration
+
+__all__ = ["ReportFacts", "facts_to_json", "run_facts"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportFacts:
+    """
+    What a report is made of.
+
+    `registration` is the content of `registration.json`, with its `digest`. `probes` are the rows of the last fence
+    probing, as the record keeps them. `controls` are the referee's: each row has `task`, `name`, `reading`, `standing`,
+    `held`. `plan` holds facts about the run that stand in no other table, by name; `gates` what was refused, and how it
+    would have read; `cells` a line for each declared cell; `unlocks` are empty where no seat worked in rounds.
+    """
+
+    registration: Mapping[str, Any]
+    board: Scoreboard
+    probes: Sequence[Mapping[str, Any]] = ()
+    controls: Sequence[Mapping[str, Any]] = ()
+    plan: Mapping[str, Any]
+    gates: GateTrips
+    cells: Sequence[CellLine] = ()
+    unlocks: Sequence[Unlocks] = ()
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """How many rows of each kind there are, where the report says so."""
+        marks = cost_marks(self.cells)
+        held = Counter(row.get("holds") for row in self.probes)
+        pins = self.registration.get("pins", {})
+        return {
+            "probes": len(self.probes),
+            "probes_that_hold": held[True],
+            "probes_that_do_not_hold": held[False],
+            "probes_not_measured": len(self.probes) - held[True] - held[False],
+            "controls": len(self.controls),
+            "controls_that_hold": sum(bool(row["held"]) for row in self.controls),
+            "tasks_and_suites_pinned": sum(name.startswith(("task ", "suite ")) for name in pins),
+            "cells": len(self.cells),
+            "cells_by_cost": {f"{name}, {arm}": len(group) for (name, arm), group in marks.rows.items()},
+            "cells_without_cost": marks.unknown,
+        }
+
+
+def facts_to_json(facts: ReportFacts) -> dict[str, Any]:
+    """The facts as JSON data."""
+    return {
+        "registration": dict(facts.registration),
+        "scoreboard": scoreboard_to_json(facts.board),
+        "probes": [dict(row) for row in facts.probes],
+        "controls": [dict(row) for row in facts.controls],
+        "plan": dict(facts.plan),
+        "gates": asdict(facts.gates),
+        "cells": [asdict(cell) for cell in facts.cells],
+        "unlocks": [asdict(item) for item in facts.unlocks],
+        "counts": facts.counts,
+    }
+
+
+def run_facts(folder: Path, board: Scoreboard) -> ReportFacts:
+    """The facts of the run in `folder`, whose scoreboard is `board`."""
+    import json
+
+    registration = load_registration(folder)
+    progress, _head = read_run(folder)
+    settled = settle(registration.cells, progress.outcomes())
+    controls = [
+        {"task": body["task"], **row} for _task, body in sorted(progress.controls.items()) for row in body["rows"]
+    ]
+    return ReportFacts(
+        registration={**json.loads(registration.to_bytes()), "digest": registration.digest},
+        board=board,
+        probes=progress.fences["rows"] if progress.fences is not None else [],
+        controls=controls,
+        plan=_plan_facts(registration, progress),
+        gates=read_trips(registration, progress.outcomes(), {}, BlobStore(folder / "blobs")),
+        cells=tuple(cell_lines(registration.id, settled)),
+        unlocks=read_unlocks(folder, settled),
+    )
+
+
+def _plan_facts(registration: Registration, progress: Progress) -> dict[str, Any]:
+    """Facts about the run that no other table of the report has."""
+    experiment = registration.experiment
+    return {
+        "cells that can be built": registration.outlook["cells"]["buildable"],
+        "cells declared": registration.outlook["cells"]["declared"],
+        "sessions": progress.sessions,
+        "tries whose end was looked at from outside": _ends(progress),
+        "workspace": f"{experiment['workspace']['backend']}, image {registration.pins['image']['digest']}",
+        "seat": experiment["seat"]["kind"],
+        "referee": experiment["referee"]["name"],
+        "models": [
+            f"{model['name']}: {model['provider']} {model['model']}, "
+            f"digest {registration.pins['model ' + model['name']]['digest'] or 'none given'}"
+            for model in experiment["models"]
+        ],
+        "seed namespace": experiment["seat"]["seed_namespace"],
+    }
+
+
+def _ends(progress: Progress) -> str:
+    """The kill proofs of all tries together; a try without a count is not one that left nothing."""
+    tries = progress.outcomes()
+    counts = [(outcome.room.get("kill") or {}).get("alive") for outcome in tries]
+    known = [count for count in counts if count is not None]
+    return f"{len(known)} of {len(tries)}; left alive: {sum(known)} in all"
