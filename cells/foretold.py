@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cells.boards import Boards
     from harness.predictions import Prediction
 
-__all__ = ["Foretold", "foretold", "foretold_lines", "foretold_to_json"]
+__all__ = ["Foretold", "Later", "foretold", "foretold_lines", "foretold_to_json"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

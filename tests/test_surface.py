@@ -119,6 +119,11 @@ def test_every_mention_of_a_command_exists():
     assert wrong == []
 
 
+def experiment_pages() -> str:
+    """The pages that have the fields of the experiment file."""
+    return page("experiment-file.md") + page("predictions.md")
+
+
 def experiment_page_faults(text: str) -> set[tuple[str, str]]:
     """Fields of the experiment file that the page does not have in a table's first column."""
     rows = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
@@ -127,7 +132,7 @@ def experiment_page_faults(text: str) -> set[tuple[str, str]]:
 
 def test_every_field_of_the_experiment_file_is_documented():
     """In a table of the page, with the default that it has."""
-    text = page("experiment-file.md")
+    text = experiment_pages()
     assert experiment_page_faults(text) == set()
     for model in (Analysis, Contrast, Ratio):
         for name in model.model_fields:
@@ -136,13 +141,13 @@ def test_every_field_of_the_experiment_file_is_documented():
 
 def test_a_field_that_is_not_documented_is_found():
     """Without its row a field is missing."""
-    text = page("experiment-file.md").replace("| `lifetime_s` |", "| lifetime_s |")
+    text = experiment_pages().replace("| `lifetime_s` |", "| lifetime_s |")
     assert {name for _table, name in experiment_page_faults(text)} == {"lifetime_s"}
 
 
 def test_defaults_on_the_page_are_those_of_the_code():
     """A plain default stands in the row of its field."""
-    text = page("experiment-file.md")
+    text = experiment_pages()
     missing = []
     seen: set[type] = set()
     fields_of(Experiment, seen)  # type: ignore[arg-type]
@@ -250,12 +255,15 @@ checks = [{ name = "k", figure = "halted", at_most = 0 }]
 """
 
 
+MET_AT_THE_END = '[[stops]]\nname = "all passed"\nfigure = "passed"\nat_least = 6\n'
+
+
 def written_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     """The fields of each kind of entry that a whole run on fakes writes; it is torn, rescored and amended too."""
 
     async def play() -> Path:
         with fakes(monkeypatch, fake_backend(folder)):
-            frozen = await frozen_run(folder)
+            frozen = await frozen_run(folder, more=MET_AT_THE_END)
             await run(frozen.folder, watcher=Quiet())
             with (frozen.folder / "record.jsonl").open("ab") as file:
                 file.write(b'{"at":')

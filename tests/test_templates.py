@@ -11,6 +11,8 @@ from pydantic import BaseModel
 from fences.policy import FencePolicy
 from harness.errors import ExperimentError
 from harness.experiment import Experiment, parse_experiment
+from harness.figure_refs import FigureRef
+from harness.regions import Region
 from harness.seats.oneshot import OneShotSeat
 from harness.tasks.evalplus import load_evalplus
 from referees.evalplus import EvalPlusReferee
@@ -31,12 +33,21 @@ def tables_in(annotation: Any) -> list[type[BaseModel]]:
     return [found for part in getattr(annotation, "__args__", ()) for found in tables_in(part)]
 
 
+ANYWHERE = (FigureRef, Region)
+"""Tables whose keys stand in several others, that name a figure or a region: shown in one of them, they are shown."""
+
+
+def owner(table: type[BaseModel], name: str) -> str:
+    """The table that a key is one of."""
+    return next((base for base in ANYWHERE if issubclass(table, base) and name in base.model_fields), table).__name__
+
+
 def fields_of(table: type[BaseModel], seen: set[type[BaseModel]]) -> set[tuple[str, str]]:
     """Every `(table, key)` that an experiment file can have from `table` on."""
     if table in seen:
         return set()
     seen.add(table)
-    found = {(table.__name__, name) for name in table.model_fields}
+    found = {(owner(table, name), name) for name in table.model_fields}
     for field in table.model_fields.values():
         for inner in tables_in(field.annotation):
             found |= fields_of(inner, seen)
@@ -52,7 +63,7 @@ def shown(value: Any, tables: list[type[BaseModel]]) -> set[tuple[str, str]]:
     found = set()
     for table in tables:
         for name in set(value) & set(table.model_fields):
-            found.add((table.__name__, name))
+            found.add((owner(table, name), name))
             found |= shown(value[name], tables_in(table.model_fields[name].annotation))
     return found
 
