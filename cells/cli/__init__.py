@@ -15,6 +15,7 @@ from cells.cli import amending as _amending
 from cells.cli import experiments as _experiments
 from cells.cli import fences as _fences
 from cells.cli import gate_auditing as _gate_auditing
+from cells.cli import importing as _importing
 from cells.cli import inventory as _inventory
 from cells.cli import judging as _judging
 from cells.cli import predicting as _predicting
@@ -38,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _room in (
-    *(_experiments, _amending, _results, _scoring, _predicting, _reporting, _judging),
+    *(_experiments, _amending, _results, _scoring, _importing, _predicting, _reporting, _judging),
     *(_gate_auditing, _fences, _inventory, _referees, _rates, _tasks),
 ):
     _room.add_to(app)

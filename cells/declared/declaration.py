@@ -84,6 +84,8 @@ class ImportEntry(StrictTable):
     """The importer's name, such as `harbor` or `inspect`."""
     paths: Annotated[list[Text], Field(min_length=1)]
     """What it reads, relative to the declaration."""
+    sha256: list[Digest] = Field(default_factory=list)
+    """The digests of what it reads, in the order of `paths`: others are refused. Empty pins nothing."""
     options: dict[str, Any] = Field(default_factory=dict)
     """The importer's own options."""
 

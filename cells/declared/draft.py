@@ -16,6 +16,7 @@ from cells.declared.opening import file_digest
 from cells.declared.rows import Name, name_text
 from cells.declared.source import CONDITION, Columns
 from cells.declared.tables import header_of, rows_of
+from cells.declared.words import is_end_word
 from harness.errors import DeclarationError
 
 __all__ = ["draft"]
@@ -41,7 +42,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
 """The names under which tables usually have a field."""
 
 ENDS = dict.fromkeys(("DECLARED", "PASS", "FAIL"), "DECLARED") | {"FAILED_BOOT": "FAILED_BOOT"}
-VERDICTS = {"PASS": "accepted", "FAIL": "rejected"}
+VERDICTS = {"PASS": "accepted", "FAIL": "rejected", "UNSCORABLE": "unscorable"}
 
 
 def draft(path: Path, out: Path) -> tuple[int, list[str]]:
@@ -110,8 +111,13 @@ def _source(path: Path, named: str, columns: Mapping[str, str], words: Mapping[s
     lines += [f"{field} = {_toml(said.get(field, ASKED))}" for field in unsaid]
     for table, known in (("ends", ENDS), ("verdicts", VERDICTS)):
         lines += ["", f"[sources.{table}]"]
-        lines += [f"{_toml(word)} = {_toml(known.get(word, ASKED))}" for word in words[table]]
+        lines += [f"{_toml(word)} = {_toml(_meant(table, word, known))}" for word in words[table]]
     return lines
+
+
+def _meant(table: str, word: str, known: Mapping[str, str]) -> str:
+    """What a word means by itself: an end that is told in words of ours, as `proctor import` does, means itself."""
+    return known.get(word) or (word if table == "ends" and is_end_word(word) else ASKED)
 
 
 def _beside(path: Path, out: Path) -> str:

@@ -15,6 +15,7 @@ from cells.declared.recorded import recorded_cells
 from cells.declared.rows import ForeignCell
 from cells.declared.side_by_side import SideBySide, read_side_by_side
 from cells.declared.source import Source
+from cells.imports.importing import digest_of, import_cells
 from harness.errors import DeclarationError
 
 __all__ = ["Opened", "file_digest", "open_cells", "read_declared"]
@@ -58,11 +59,20 @@ def open_cells(
     sources = {str(path): file_digest(path) for _source, paths in places for path in paths}
     sources |= {str(folder): file_digest(folder / "record.jsonl") for folder in folders}
     for source, paths in places:
-        _refuse_others(source, paths, sources)
+        _refuse_others(source.sha256, paths, sources)
+    logs = [(entry, [base / name for name in entry.paths]) for entry in declaration.imports]
+    for entry, paths in logs:
+        sources |= {str(path): digest_of(entry.importer, path) for path in paths}
+        _refuse_others(entry.sha256, paths, sources)
     if not sources:
         raise DeclarationError("the declaration names no cells: expected `sources` with files, `runs` or `imports`")
     rows = (cells_of(path, source) for source, paths in places for path in paths)
-    return Opened(cells=chain(chain.from_iterable(rows), *map(recorded_cells, folders)), sources=sources)
+    foreign = [
+        import_cells(entry.importer, paths, entry.options, origin=f"the options of the import {number}")
+        for number, (entry, paths) in enumerate(logs, start=1)
+    ]
+    cells = chain(chain.from_iterable(rows), *map(recorded_cells, folders), *foreign)
+    return Opened(cells=cells, sources=sources)
 
 
 def _files(source: Source, base: Path) -> list[Path]:
@@ -78,13 +88,13 @@ def file_digest(path: Path) -> str:
         raise DeclarationError(f"{path} can't be read: {error.strerror}: expected a file of cells") from None
 
 
-def _refuse_others(source: Source, paths: Sequence[Path], found: dict[str, str]) -> None:
+def _refuse_others(pins: Sequence[str], paths: Sequence[Path], found: dict[str, str]) -> None:
     """Hold the files against the digests that the declaration pins; without any, every file is taken."""
-    if not source.sha256:
+    if not pins:
         return
-    if len(paths) != len(source.sha256):
-        raise DeclarationError(f"{len(paths)} files are there and {len(source.sha256)} pinned: expected as many")
-    for path, pinned in zip(paths, source.sha256, strict=True):
+    if len(paths) != len(pins):
+        raise DeclarationError(f"{len(paths)} files are there and {len(pins)} pinned: expected as many")
+    for path, pinned in zip(paths, pins, strict=True):
         if found[str(path)] != pinned:
             raise DeclarationError(
                 f"{path} is not the file that was declared: its SHA-256 is {found[str(path)]}, and {pinned} was pinned"

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from harness.values import Declared, End, FailedBoot, Halt, Limit, Refused, Standing, Void
 
-__all__ = ["EndWord", "VerdictEntry", "end_of", "verdict_of"]
+__all__ = ["EndWord", "VerdictEntry", "end_of", "is_end_word", "verdict_of"]
 
 _WORD = re.compile(r"(DECLARED|FAILED_BOOT|HALT|VOID|REFUSED)(?:\(([A-Za-z0-9][A-Za-z0-9._-]*)\))?")
 
@@ -37,6 +37,15 @@ def _is_end(word: str) -> str:
     if kind is None or ((kind in {"VOID", "REFUSED"}) != (what is not None) and kind != "HALT"):
         raise ValueError("expected DECLARED, HALT(limit), FAILED_BOOT, VOID(cause) or REFUSED(gate)")
     return word
+
+
+def is_end_word(word: str) -> bool:
+    """Whether a word is an end as it is written here."""
+    try:
+        _is_end(word)
+    except ValueError:
+        return False
+    return True
 
 
 EndWord = Annotated[str, AfterValidator(_is_end)]
