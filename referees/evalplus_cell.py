@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
+import math
 import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ __all__ = [
     "zygote_argv",
 ]
 
-PROTOCOL = 2
+PROTOCOL = 3
 SILENCE_S = 60.0
 """The zygote says something every second; after this long without a word it is lost."""
 START_S = 60.0
@@ -62,6 +63,7 @@ HEAD = struct.Struct("<BI")
 """What stands before a child's payload: kind and length."""
 _LENGTH = struct.Struct("<I")
 _TIME = struct.Struct("<Q")
+_SECONDS = struct.Struct("<d")
 
 
 class CellLost(Exception):  # noqa: N818 - an inner signal, always turned into a verdict or a RefereeError
@@ -129,8 +131,11 @@ def digest_of(payload: bytes) -> bytes:
     return hashlib.sha256(payload).digest() + _TIME.pack(len(payload))
 
 
-Listener: TypeAlias = Callable[[bytes], Awaitable[bool]]
-"""Told what the child sent, in pieces that may end anywhere; False ends the job."""
+Listener: TypeAlias = Callable[[bytes], Awaitable["float | None"]]
+"""
+Told what the child sent, in pieces that may end anywhere. Says how many CPU seconds the job may still take, when that
+is less than it was given: 0 ends it at once.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -228,17 +233,21 @@ class Cell:
     async def _see_through(self, job: Job, listen: Listener) -> Ending:
         nonce = bytes.fromhex(fresh_token(_NONCE))
         await self._send(job.frames(nonce))
-        asked_to_stop = False
+        left, owed = math.inf, b""
         while True:
+            # What the judge has to say is most often too late: the job's end is there already.
+            if owed and not self._waiting():
+                await self._send(owed)
+                owed = b""
             kind, payload = await self._frame(nonce, SILENCE_S)
             if kind == "Z":
                 if len(payload) < _TIME.size:
                     raise CellLost("an end without its time")
                 word = payload[_TIME.size :][:80].decode("ascii", "replace")
                 return Ending(word=word, cpu_s=_TIME.unpack_from(payload)[0] / 1e9)
-            if kind == "S" and not asked_to_stop and not await listen(payload):
-                asked_to_stop = True
-                await self._send(_LENGTH.pack(_NONCE) + b"K" + nonce)
+            if kind == "S" and left and (most := await listen(payload)) is not None and most < left:
+                left = most
+                owed = _LENGTH.pack(_NONCE + _SECONDS.size) + b"K" + nonce + _SECONDS.pack(left)
 
     async def _send(self, frames: bytes) -> None:
         try:
@@ -277,6 +286,11 @@ class Cell:
             f"the room was lost ({type(error).__name__}): nothing in it outlived the zygote, which no candidate can do"
         )
 
+    def _waiting(self) -> bool:
+        """Whether a whole frame is there to be taken."""
+        buffer = self._buffer
+        return len(buffer) >= _LENGTH.size and len(buffer) >= _LENGTH.size + _LENGTH.unpack_from(buffer)[0]
+
     def _whole(self) -> bytes | None:
         """Take the next frame off the buffer if all of it is there."""
         if len(self._buffer) < _LENGTH.size:
@@ -311,9 +325,9 @@ async def sing(cell: Cell) -> None:
     """Run a program whose answer we know. Raises `CellLost` when the cell gives another, and what `run` raises."""
     heard = bytearray()
 
-    async def listen(piece: bytes) -> bool:
+    async def listen(piece: bytes) -> float | None:
         heard.extend(piece)
-        return len(heard) <= len(_SONG)
+        return None if len(heard) <= len(_SONG) else 0.0
 
     ending = await cell.run(_CANARY, listen)
     if heard != _SONG or ending.word != "done":

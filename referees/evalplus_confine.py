@@ -19,7 +19,9 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 1, 4, 3
 
 EPERM, ENOSYS = 1, 38
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, EQUAL, AT_LEAST, ANY_BIT, JUMP, RETURN = 0x20, 0x15, 0x35, 0x45, 0x05, 0x06
+MOST_STEPS = 255
+"""How far a conditional jump goes; a plain one goes anywhere."""
 CLONE_THREAD = 0x00010000
 MACHINES: dict[str, Any] = {
     "x86_64": {
@@ -63,44 +65,70 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("<HBBI", code, if_true, if_false, value)
 
 
+_DENY, _ALLOW = _op(RETURN, ERRNO | EPERM), _op(RETURN, ALLOW)
+
+
 def _argument(index: int) -> int:
     return 16 + 8 * index
 
 
 def filter_program(machine: dict[str, Any]) -> bytes:
-    """The BPF program that every child runs under, as bytes."""
-    deny = _op(RETURN, ERRNO | EPERM)
-    rules = [_op(LOAD, 4), _op(EQUAL, machine["arch"], 1, 0), _op(RETURN, KILL), _op(LOAD, 0)]
-    rules += [_op(AT_LEAST, 0x40000000, 0, 1), deny]  # the x32 numbers of the same calls
-    for number in machine["denied"]:
-        rules += [_op(EQUAL, number, 0, 1), deny]
+    """
+    The BPF program that every child runs under, as bytes. Its heart is a search in a sorted table of call numbers: the
+    kernel tries out every call there is when a filter is installed, which happens for each child.
+    """
+    actions = dict.fromkeys(machine["denied"], _DENY) | _looked_into(machine)
+    # Every call from a key up to the next one has that action.
+    table: dict[int, bytes] = {0: _ALLOW}
+    for number in sorted(actions):
+        table[number] = actions[number]
+        table[number + 1] = _ALLOW
+    table[0x40000000] = _DENY  # from here on the x32 numbers of the same calls
+    head = [_op(LOAD, 4), _op(EQUAL, machine["arch"], 1, 0), _op(RETURN, KILL), _op(LOAD, 0)]
+    rows: list[tuple[int, bytes]] = []
+    for number, action in sorted(table.items()):
+        if not rows or rows[-1][1] != action:
+            rows.append((number, action))
+    return b"".join([*head, _search(rows)])
+
+
+def _looked_into(machine: dict[str, Any]) -> dict[int, bytes]:
+    """What is done about the calls whose arguments matter."""
     # glibc falls back to clone() when clone3() does not exist, and clone()'s flags can be looked at.
-    rules += [_op(EQUAL, machine["clone3"], 0, 1), _op(RETURN, ERRNO | ENOSYS)]
-    rules += [_op(EQUAL, machine["clone"], 0, 4), _op(LOAD, _argument(0)), _op(ANY_BIT, CLONE_THREAD, 1, 0)]
-    rules += [deny, _op(RETURN, ALLOW)]
-    rules += [_op(EQUAL, machine["prlimit"], 0, 4), _op(LOAD, _argument(0)), _op(EQUAL, 0, 1, 0)]
-    rules += [deny, _op(RETURN, ALLOW)]
+    found = {machine["clone3"]: _op(RETURN, ERRNO | ENOSYS)}
+    found[machine["clone"]] = _op(LOAD, _argument(0)) + _op(ANY_BIT, CLONE_THREAD, 1, 0) + _DENY + _ALLOW
+    found[machine["prlimit"]] = _op(LOAD, _argument(0)) + _op(EQUAL, 0, 1, 0) + _DENY + _ALLOW
     for number, flags in machine["opens"]:
-        rules += [_op(EQUAL, number, 0, 4), _op(LOAD, _argument(flags)), _op(ANY_BIT, MAKES_A_FILE, 0, 1)]
-        rules += [deny, _op(RETURN, ALLOW)]
+        found[number] = _op(LOAD, _argument(flags)) + _op(ANY_BIT, MAKES_A_FILE, 0, 1) + _DENY + _ALLOW
     for call, values in (("fcntl", OWNER_CONTROLS), ("ioctl", OWNER_IOCTLS)):
-        rules += [_op(EQUAL, machine[call], 0, 2 + 2 * len(values)), _op(LOAD, _argument(1))]
-        for value in values:
-            rules += [_op(EQUAL, value, 0, 1), deny]
-        rules += [_op(RETURN, ALLOW)]
-    return b"".join([*rules, _op(RETURN, ALLOW)])
+        refused = b"".join(_op(EQUAL, value, 0, 1) + _DENY for value in values)
+        found[machine[call]] = _op(LOAD, _argument(1)) + refused + _ALLOW
+    return found
+
+
+def _search(table: list[tuple[int, bytes]]) -> bytes:
+    """The program that finds the loaded number's action in a sorted table of where each begins."""
+    if len(table) == 1:
+        return table[0][1]
+    middle = len(table) // 2
+    below, above = _search(table[:middle]), _search(table[middle:])
+    steps = len(above) // 8
+    if steps > MOST_STEPS:
+        return _op(AT_LEAST, table[middle][0], 1, 0) + _op(JUMP, steps) + above + below
+    return _op(AT_LEAST, table[middle][0], 0, steps) + above + below
 
 
 @cache
-def _library() -> Any:
-    # Loaded once, by the zygote: a child that did it would spend more on that than on everything else before its start.
-    return ctypes.CDLL(None, use_errno=True)
+def _prctl() -> Any:
+    # Made once, by the zygote: a child that did it would spend more on that than on everything else before its start.
+    function = ctypes.CDLL(None, use_errno=True).prctl
+    function.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+    return function
 
 
-def prctl(option: int, *values: Any) -> None:
+def prctl(option: int, first: int = 0, second: int = 0) -> None:
     """The system call, with an `OSError` when it refuses."""
-    arguments = [*values, *[0] * (4 - len(values))]
-    if _library().prctl(option, *(ctypes.c_void_p(value) if type(value) is int else value for value in arguments)) != 0:
+    if _prctl()(option, first, second, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option})")
 
 
@@ -113,8 +141,9 @@ class Filter:
         self.body = ctypes.create_string_buffer(program, len(program))
         header = struct.pack("@HxxxxxxP", len(program) // 8, ctypes.addressof(self.body))
         self.header = ctypes.create_string_buffer(header, len(header))
+        self.address = ctypes.addressof(self.header)
 
     def install(self) -> None:
         """Put this process, for good, under the filter. Raises `OSError` where that can't be done."""
         prctl(PR_SET_NO_NEW_PRIVS, 1)
-        prctl(PR_SET_SECCOMP, 2, self.header)
+        prctl(PR_SET_SECCOMP, 2, self.address)

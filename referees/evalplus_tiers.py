@@ -41,6 +41,8 @@ _AGAIN = frozenset({"TIMEOUT", "MEMORY", "CRASH"})
 _SURE = frozenset({"timeout:cpu", "timeout:budget"})
 """Endings that are the candidate's doing on any machine: the processor's time that it used was counted."""
 _RESTARTS = 2
+_REST = 0.1
+"""The part of the least limit of one call that all calls after the first violation may take together."""
 _LARGE = 64 << 10
 _INLINE = 16 << 20
 """Twice what a reference may send whole, so that whole numbers given as floats still arrive as values."""
@@ -95,16 +97,22 @@ class _Watcher:
         if self.event is None:
             self.event = (reading, f"call {self.at}: {why}" if self.built else f"build: {why}")
 
-    async def listen(self, piece: bytes) -> bool:
-        """What the child sent; False when it has been seen enough."""
+    async def listen(self, piece: bytes) -> float | None:
+        """What the child sent; how much longer it may go on, in CPU seconds, once that is less than its limits."""
         if self._same is not None:
             if self.answers.script.startswith(piece, self._same):
                 self._same += len(piece)
-                return True
+                return None
             piece = self.settle() + piece
-        if len(piece) > _LARGE:
-            return await anyio.to_thread.run_sync(self._take, piece)
-        return self._take(piece)
+        go_on = await anyio.to_thread.run_sync(self._take, piece) if len(piece) > _LARGE else self._take(piece)
+        if go_on and self.event is not None:
+            return self._rest()
+        return None if go_on else 0.0
+
+    def _rest(self) -> float:
+        """How long the calls that are left may take together when the class stands: they only add to what is told."""
+        options = self.suite.options
+        return max(_REST * options.min_time_s, options.time_factor * sum(self.answers.cpu_s[self.at :]))
 
     def settle(self) -> bytes:
         """Enter what came as the reference gave it; the bytes of the frame that it ended in the middle of."""

@@ -15,7 +15,8 @@ Above the zygote is a process that only waits for its end, and tells the judge o
 word went with its whole room.
 
 Judge to zygote: length of the payload (4 bytes, little endian), kind, payload; kinds J (a job's limits), C and I (code
-and inputs, for the child), N (the job's nonce), K (stop).
+and inputs, for the child), N (the job's nonce), K (its nonce, and how many CPU seconds it may still take, as a double;
+0 is to stop at once).
 Zygote to judge: length, nonce (16 bytes), kind, payload; kinds R (ready), H (still at it), S (what the child sent), Z
 (the job's end: CPU time in nanoseconds, 8 bytes, and how), Q (the zygote's end, and how).
 """
@@ -49,7 +50,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is slow to import
     from typing import Any
 
-PROTOCOL = 2
+PROTOCOL = 3
 POLL_S = 0.05
 NAPS_S = (0.0015, 0.001, 0.002, 0.004)
 BEAT_S = 1.0
@@ -160,6 +161,7 @@ class Watch:
         self.started = self.sampled = time.monotonic()
         self.call, self.base, self.blocked = job["first"] - 1, 0, 0.0
         self.built = False
+        self.until: float | None = None
 
     def cpu(self) -> int:
         """Nanoseconds of CPU that the child has used."""
@@ -176,9 +178,15 @@ class Watch:
         seconds: float = self.job["longer"].get(self.call, self.job["least"]) if self.built else self.job["build"]
         return seconds
 
+    def leave(self, seconds: float) -> None:
+        """Let the child use no more than so many seconds of CPU from now on."""
+        self.until = self.cpu() + seconds * 1e9
+
     def over(self) -> bytes | None:
         """Which limit the child is over, or None."""
         cpu = self.cpu()
+        if self.until is not None and cpu >= self.until:
+            return b"stopped"
         if cpu - self.base > self.limit() * 1e9:
             return b"timeout:cpu"
         if cpu > self.job["budget"] * 1e9:
@@ -291,13 +299,24 @@ class Relay:
         return breach, min(at, end)
 
 
+def told_to_end(nonce: bytes) -> float | None:
+    """What the judge says, if it is of this job: after how many seconds of CPU it is to end."""
+    kind, payload = receive()
+    if kind != b"K" or payload[: len(nonce)] != nonce:
+        return None
+    seconds: float = struct.unpack_from("<d", payload, len(nonce))[0]
+    return seconds
+
+
 def supervise(relay: Relay, channel: int) -> bytes:
     """Pass on what the child sends until it ends, a limit is hit or the judge has seen enough; why it ended."""
     watch, beat, naps = relay.watch, time.monotonic(), iter(NAPS_S[1:])
     while True:
         readable = select.select([channel, 0], [], [], POLL_S)[0]
-        if 0 in readable and receive() == (b"K", bytearray(relay.nonce)):
-            return b"stopped"
+        if 0 in readable and (seconds := told_to_end(relay.nonce)) is not None:
+            watch.leave(seconds)
+            if not seconds:
+                return b"stopped"
         if channel in readable:
             if (over := relay.take(channel)) is not None:
                 return over

@@ -82,6 +82,23 @@ async def test_a_verdict_tells_its_public_tests_and_its_limits(tmp_path: Path) -
     assert [test.reading for test in stopped.tests] == ["PASS", "TIMEOUT", "NOT_RUN"]
 
 
+async def test_what_is_decided_is_not_waited_for(tmp_path: Path) -> None:
+    """After a violation the rest may take a tenth of a call's limit in all: more is not run, less tells its readings."""
+    task = own(tmp_path, base_input=[[1], [2], [3]])
+    referee, spin = EvalPlusReferee({"min_time_s": 4.0}), "    while time.process_time() < until: pass\n"
+    head = "import time\ndef f(x):\n    until = time.process_time() + ({}) * (x == 2)\n"
+    for code, readings in (
+        ("def f(x):\n    while x == 2: pass\n    return 0\n", ["FAIL", "NOT_RUN", "NOT_RUN"]),
+        (head.format(2) + spin + "    return 0 if x < 3 else 4\n", ["FAIL", "NOT_RUN", "NOT_RUN"]),
+        (head.format(0.1) + spin + "    return 0 if x < 3 else 4\n", ["FAIL", "FAIL", "PASS"]),
+        (head.format(1) + spin + "    return x + 1\n", ["PASS", "PASS", "PASS"]),
+    ):
+        verdict = await referee.judge(exhibit(code), task.open, task.sealed, LocalRooms())
+        assert [test.reading for test in verdict.tests] == readings
+        assert verdict.cpu_s is not None
+        assert verdict.cpu_s < 2.5
+
+
 CLASSES: list[tuple[str | bytes, tuple[str, str, str]]] = [
     ("def f(x):\n    return x + 1\n", ("PASS", "PASS", "PASS")),
     ("def f(x):\n    return min(x, 9) + 1\n", ("FAIL", "PASS", "FAIL")),

@@ -199,6 +199,8 @@ def run_filter(program: bytes, arch: int, number: int, *arguments: int) -> int:
         match code:
             case 0x20:
                 (value,) = struct.unpack_from("<I", words, k)
+            case 0x05:
+                at += k
             case 0x06:
                 return int(k)
             case 0x15:
@@ -207,6 +209,8 @@ def run_filter(program: bytes, arch: int, number: int, *arguments: int) -> int:
                 at += if_true if value >= k else if_false
             case 0x45:
                 at += if_true if value & k else if_false
+            case _:
+                raise AssertionError(code)
 
 
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
@@ -223,6 +227,11 @@ def test_the_filter(name: str) -> None:
     read, write = (0, 1) if name == "x86_64" else (63, 64)
     for number in (read, write):
         assert run_filter(program, arch, number) == ALLOW
+    looked_into = {machine["clone3"], machine["clone"]}
+    for number in {*range(1000), 0x3FFFFFFF} - set(machine["denied"]) - looked_into:
+        assert run_filter(program, arch, number) == ALLOW, number
+    for number in (0x40000000, 0x7FFFFFFF, 0xFFFFFFFF):
+        assert run_filter(program, arch, number) == EPERM, number
     assert run_filter(program, arch ^ 1, read) == KILL
     assert run_filter(program, arch, 0x40000000 + read) == EPERM
     assert run_filter(program, arch, machine["clone3"]) == ENOSYS
