@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from cells.figures import printable
 from cells.predictions import PredictionReading, read_predictions
 from cells.readings import Scoreboard, scoreboard_to_json
 from cells.registered import registered_lines
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from harness.predictions import Prediction
 
 __all__ = ["Foretold", "Later", "foretold", "foretold_lines", "foretold_to_json"]
+
+WORD = 11
+"""The width of a fate, for what is said beside it to stand in one column."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +79,7 @@ def foretold_lines(found: Foretold) -> Iterator[str]:
     if not found.predictions:
         yield "no prediction was registered"
     yield from _prediction_lines(found.predictions)
-    yield from registered_lines(found.board.outcome, found.board.adverse)
+    yield from map(printable, registered_lines(found.board.outcome, found.board.adverse))
     for item in found.later:
         yield ""
         yield f"later, by {item.label}:"
@@ -83,12 +87,12 @@ def foretold_lines(found: Foretold) -> Iterator[str]:
     if found.amended is not None and (found.amended.outcome is not None or found.amended.adverse):
         yield ""
         yield "as amended:"
-        yield from registered_lines(found.amended.outcome, found.amended.adverse)
+        yield from map(printable, registered_lines(found.amended.outcome, found.amended.adverse))
 
 
 def _prediction_lines(predictions: Sequence[PredictionReading]) -> Iterator[str]:
     for reading in predictions:
-        yield f"{reading.fate:<10} {reading.name}: {reading.claim}"
-        yield f"           {reading.why}"
+        yield f"{reading.fate:<{WORD}}" + printable(f"{reading.name}: {reading.claim}")
+        yield " " * WORD + printable(reading.why)
         if reading.fate != "HOLDS":
-            yield f"           holds if {reading.holds_if}; refuted if {reading.refuted_if}"
+            yield " " * WORD + printable(f"holds if {reading.holds_if}; refuted if {reading.refuted_if}")

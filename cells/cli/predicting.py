@@ -25,7 +25,6 @@ def add_to(app: typer.Typer) -> None:
 def predictions(place: Place, runs: Runs = RUNS, *, as_json: AsJson = False) -> None:
     """Say what became of each prediction, which registered outcome holds, and which adverse ones happened."""
     from cells.boards import boards_of
-    from cells.figures import printable
     from cells.foretold import foretold, foretold_lines, foretold_to_json
     from harness.experiment import Experiment
     from harness.registration import load_registration
@@ -38,6 +37,6 @@ def predictions(place: Place, runs: Runs = RUNS, *, as_json: AsJson = False) -> 
         print_json(foretold_to_json(found))
     else:
         for line in foretold_lines(found):
-            typer.echo(printable(line))
+            typer.echo(line)
     if boards.in_force.status != "final":
         end(ExitCode.INCOMPLETE)
