@@ -6,6 +6,7 @@ An amended verdict never takes the frozen one's place: both are made from the sa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,15 @@ __all__ = ["Boards", "boards", "boards_of", "boards_to_json"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Boards:
-    """`amended` is None while there is no amendment; `in_force` is the board that says what is still to be done."""
+    """
+    `amended` is None while there is no amendment; `in_force` is the board that says what is still to be done. `audits`
+    are the bodies of the audits that the record keeps, in order: their verdicts are beside those of the boards.
+    """
 
     frozen: Scoreboard
     amended: Scoreboard | None
     amendments: tuple[Amended, ...]
+    audits: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def in_force(self) -> Scoreboard:
@@ -67,7 +72,7 @@ def boards(registration: Registration, progress: Progress, *, head: str | None) 
     )
     frozen = with_registered(frozen, experiment)
     if not amendments:
-        return Boards(frozen=frozen, amended=None, amendments=())
+        return Boards(frozen=frozen, amended=None, amendments=(), audits=tuple(progress.audits))
     amended = score(
         plan.cells,
         [outcome for outcome in outcomes if f"{outcome.cell.benchmark}/{outcome.cell.task}" not in plan.withdrawn],
@@ -81,14 +86,15 @@ def boards(registration: Registration, progress: Progress, *, head: str | None) 
         stop=stop_of(progress, plan.cells),
     )
     amended = with_registered(replace(amended, withdrawn=plan.withdrawn), experiment)
-    return Boards(frozen=frozen, amended=amended, amendments=amendments)
+    return Boards(frozen=frozen, amended=amended, amendments=amendments, audits=tuple(progress.audits))
 
 
 def boards_to_json(found: Boards) -> dict[str, Any]:
-    """The frozen scoreboard as JSON data, with `amended` (null without an amendment) and the `amendments` beside it."""
+    """The frozen scoreboard as JSON data, with `amended` (null without an amendment), `amendments` and `audits`."""
     return {
         **scoreboard_to_json(found.frozen),
         "amended": None if found.amended is None else scoreboard_to_json(found.amended),
+        "audits": [dict(audit) for audit in found.audits],
         "amendments": [
             {
                 "number": item.number,

@@ -21,8 +21,8 @@ class Progress:
     """
     What a record says so far. `tries` are the outcomes of each cell, in order; `started` the attempts that have no
     outcome yet: after a start, those of a process that died. `fences`, `controls` and `suites` are the bodies of the
-    last such entries (the latter two by task), `amendments` those of every one. `not_enforced` are the promises of a
-    workspace that some session's backend did not keep, each with why.
+    last such entries (the latter two by task), `amendments` and `audits` those of every one. `not_enforced` are the
+    promises of a workspace that some session's backend did not keep, each with why.
     """
 
     tries: dict[CellKey, list[CellOutcome]] = field(default_factory=dict)
@@ -31,6 +31,7 @@ class Progress:
     controls: dict[str, dict[str, Any]] = field(default_factory=dict)
     suites: dict[str, dict[str, Any]] = field(default_factory=dict)
     amendments: list[dict[str, Any]] = field(default_factory=list)
+    audits: list[dict[str, Any]] = field(default_factory=list)
     not_enforced: dict[str, str] = field(default_factory=dict)
     sessions: int = 0
     stopped: dict[str, Any] | None = None
@@ -52,6 +53,8 @@ class Progress:
                 self.suites[body["task"]] = body
             case "registration.amended":
                 self.amendments.append(body)
+            case "run.audited":
+                self.audits.append(body)
             case "session.started":
                 self.sessions += 1
                 promises = body.get("guarantees") or {}

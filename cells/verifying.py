@@ -14,7 +14,7 @@ from harness.record import Head
 from harness.registration import load_registration
 from harness.verify import ChainReading, FileCheck, Problem, verify_chain
 
-__all__ = ["RunReading", "verify_run"]
+__all__ = ["RunReading", "missing_pins", "verify_run"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
     try:
         registration = load_registration(folder)
         identity, genesis = registration.id, registration.digest
-        problems.extend(_missing_pins(BlobStore(folder / "blobs"), registration.pins))
+        problems.extend(missing_pins(BlobStore(folder / "blobs"), registration.pins))
     except IntegrityError as error:
         problems.append(Problem(where="registration.json", what=str(error)))
         identity, genesis = None, ""
@@ -107,7 +107,7 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
     )
 
 
-def _missing_pins(store: BlobStore, pins: Mapping[str, Any]) -> Iterator[Problem]:
+def missing_pins(store: BlobStore, pins: Mapping[str, Any]) -> Iterator[Problem]:
     """Whatever of the frozen tasks and arm texts is not in the run's blobs any more: nobody could judge again."""
     for name, pin in pins.items():
         try:

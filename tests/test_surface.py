@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from cells.amending import amend
+from cells.audit.auditing import audit_run, keep_audit, names_of_invariants, says
 from cells.checking import How, check_tasks, keep, run_cases
 from cells.cli import app
 from cells.cli.door import ExitCode
@@ -275,6 +276,7 @@ def written_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, s
             keep(frozen.folder, checked, clock=SystemClock())
             (folder / "amendment.toml").write_text(AMENDMENT, "utf-8")
             amend(frozen.folder, folder / "amendment.toml", clock=SystemClock())
+            keep_audit(frozen.folder, audit_run(frozen.folder), clock=SystemClock())
         return frozen.folder
 
     bodies: dict[str, set[str]] = {}
@@ -301,6 +303,12 @@ def test_every_field_of_an_amendment_is_documented():
     text = page("amendments.md")
     names = {*Amendment.model_fields, *Withdrawal.model_fields, *Notice.model_fields, *NEVER}
     assert not_named(names, text) == set()
+
+
+def test_every_invariant_is_documented():
+    """In the table of the page of audits, in the words of its class, and in its order."""
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", section(page("audit.md"), "Invariants"), re.MULTILINE)
+    assert rows == [(name, says(name)) for name in names_of_invariants()]
 
 
 def test_every_exit_code_is_documented():

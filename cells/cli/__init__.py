@@ -14,7 +14,6 @@ import typer
 from cells.cli import amending as _amending
 from cells.cli import experiments as _experiments
 from cells.cli import fences as _fences
-from cells.cli import gate_auditing as _gate_auditing
 from cells.cli import importing as _importing
 from cells.cli import inventory as _inventory
 from cells.cli import judging as _judging
@@ -23,6 +22,7 @@ from cells.cli import rates as _rates
 from cells.cli import referees as _referees
 from cells.cli import reporting as _reporting
 from cells.cli import results as _results
+from cells.cli import run_auditing as _run_auditing
 from cells.cli import scoring as _scoring
 from cells.cli import tasks as _tasks
 from cells.cli.door import guarded
@@ -40,7 +40,7 @@ app = typer.Typer(
 )
 for _room in (
     *(_experiments, _amending, _results, _scoring, _importing, _predicting, _reporting, _judging),
-    *(_gate_auditing, _fences, _inventory, _referees, _rates, _tasks),
+    *(_run_auditing, _fences, _inventory, _referees, _rates, _tasks),
 ):
     _room.add_to(app)
 

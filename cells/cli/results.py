@@ -44,7 +44,16 @@ def show_board(board: Scoreboard) -> None:
 
 
 def show_boards(boards: Boards) -> None:
-    """Print the frozen scoreboard, and the amended one below it if there is one."""
+    """Print the frozen scoreboard, the amended one below it if there is one, and what audits said beside both."""
+    from cells.audit.kept import audit_lines
+    from cells.figures import printable
+
+    _show_both(boards)
+    for line in audit_lines(boards.audits):
+        typer.echo(printable(line))
+
+
+def _show_both(boards: Boards) -> None:
     from cells.figures import printable
 
     if boards.amended is None:
@@ -91,16 +100,10 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check a run's registration, chain, head, blobs and transcripts from its files alone."""
+    from cells.cli.heads import witness_of
     from cells.verifying import verify_run
-    from harness.errors import UsageError
-    from harness.record import Head
 
-    folder = run_folder(place, runs)
-    try:
-        witness = Head.parse(head) if head else None
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    found = verify_run(folder, witness=witness)
+    found = verify_run(run_folder(place, runs), witness=witness_of(head))
     if as_json:
         print_json(found.to_json())
     else:

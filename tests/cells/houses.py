@@ -13,13 +13,20 @@ import pytest
 
 from cells import run as run_module
 from cells.freeze import Frozen, freeze
+from cells.house import House
+from cells.journal import Journal
 from cells.plan import Progress
 from fences.cell_gate import GateReading
+from fences.policy import FencePolicy
+from fences.qualification import Qualification
+from fences.receipt import registered_probes, take_receipt
+from fences.rows import ABILITY, ProbeRow, rows_to_json
 from harness import plugins
-from harness.clock import SystemClock
+from harness.clock import SystemClock, now_text
 from harness.errors import FenceError
 from harness.outcome import CellOutcome
 from harness.record import read_entries
+from harness.views import Finding
 from tests.fake_workspace import FakeBackend, FakeWorkspace
 
 TASKS = [
@@ -127,9 +134,50 @@ class OpenGate:
         return GateReading(findings={}, ms={"all": 0.0})
 
 
+def made_up_rows() -> tuple[ProbeRow, ...]:
+    """A row for every registered probe and ability of the default policy, each of which holds."""
+    breaches = [
+        ProbeRow.of(
+            probe=probe.name,
+            language=probe.language,
+            expected=[Finding.DENIED],
+            up=(Finding.DENIED, "made up"),
+            down=(Finding.SERVED, "made up"),
+            weakening="made up",
+        )
+        for probe in registered_probes()
+    ]
+    abilities = [
+        ProbeRow.of(
+            probe=ABILITY + name, language="python", kind="ability", expected=[Finding.SERVED], up=(Finding.SERVED, "")
+        )
+        for name in FencePolicy().must_work
+    ]
+    return (*breaches, *abilities)
+
+
+async def made_up_table(house: House) -> dict[str, Any]:
+    """The entry of a probe table that was never taken, for the receipt of here and now."""
+    receipt = await take_receipt(house.parts.backend, house.parts.policy, house.parts.experiment.workspace.image)
+    table = Qualification(receipt=receipt, rows=made_up_rows(), taken_at=now_text(house.clock))
+    return {
+        "receipt": receipt.to_json(),
+        "receipt_digest": receipt.digest,
+        "rows": rows_to_json(table.rows),
+        "reused": False,
+        "taken_at": table.taken_at,
+        "digest": table.digest,
+    }
+
+
 @contextmanager
-def fakes(monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, **others: Any) -> Iterator[None]:
-    """`docker` is the fake backend, the gates are open (a fake has no fence to probe and no image to search), `others` replace plugins, as `kind_name`."""
+def fakes(
+    monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, *, probed: bool = False, **others: Any
+) -> Iterator[None]:
+    """
+    `docker` is the fake backend, the gates are open (a fake has no fence to probe and no image to search), `others`
+    replace plugins, as `kind_name`. With `probed` the record gets a probe table in which every row holds.
+    """
     real = plugins.load
 
     def load(kind: plugins.Kind, name: str) -> Any:
@@ -137,8 +185,10 @@ def fakes(monkeypatch: pytest.MonkeyPatch, backend: FakeBackend, **others: Any) 
             return lambda: backend
         return others.get(f"{kind}_{name}") or real(kind, name)
 
-    async def open_gate(_house: object, _journal: object) -> None:
+    async def open_gate(house: House, journal: Journal) -> None:
         await anyio.lowlevel.checkpoint()
+        if probed:
+            await journal.add("fence.probed", await made_up_table(house))
 
     monkeypatch.setattr(plugins, "load", load)
 
@@ -177,6 +227,7 @@ __all__ = [
     "fake_backend",
     "fakes",
     "frozen_run",
+    "made_up_rows",
     "outcomes",
     "write_experiment",
 ]

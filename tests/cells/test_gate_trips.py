@@ -60,7 +60,7 @@ def played(folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str, **changes
     monkeypatch.setattr(Screening, "words", list(words))
 
     async def play() -> Frozen:
-        with fakes(monkeypatch, fake_backend(folder), referees_null=Screening):
+        with fakes(monkeypatch, fake_backend(folder), probed=True, referees_null=Screening):
             frozen = await frozen_run(folder, concurrency=1, **changes)
             await run(frozen.folder, watcher=Quiet())
         return frozen
@@ -150,4 +150,4 @@ def test_the_command_lists_what_to_look_at(tmp_path, monkeypatch):
     assert (text.exit_code, data.exit_code) == (0, 0)
     assert "SCREENED, arm B: 1 of 3" in text.output
     assert "would have been accepted without the gate: 1" in text.output
-    assert [row["would_be"] for row in json.loads(data.output)["doubtful"]] == ["PASS"]
+    assert [row["would_be"] for row in json.loads(data.output)["gates"]["doubtful"]] == ["PASS"]

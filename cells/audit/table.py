@@ -1,0 +1,42 @@
+"""The one table of invariants, in the order that they are told in."""
+
+from __future__ import annotations
+
+from cells.audit.fence import ControlsHeld, FenceReceipts
+from cells.audit.files import Files
+from cells.audit.findings import Invariant
+from cells.audit.judged import ServedModel, VerdictsKnown
+from cells.audit.outcomes import CellsComplete, NoVoidNumber, OutcomeForm, RetriesAsRegistered, TriesInOrder
+from cells.audit.planned import Amendments, PairingKeys, PooledIsSum
+from cells.audit.reuse import NoReuse
+from cells.audit.rounds import RoundsComplete, Seeds
+from cells.audit.sessions import Clock, ProbesRepeated, SessionPins, Sessions
+from cells.audit.spending import Prices, SpendAddsUp
+
+__all__ = ["INVARIANTS"]
+
+INVARIANTS: tuple[type[Invariant], ...] = (
+    Files,
+    Sessions,
+    SessionPins,
+    Clock,
+    PairingKeys,
+    OutcomeForm,
+    NoVoidNumber,
+    CellsComplete,
+    TriesInOrder,
+    RetriesAsRegistered,
+    FenceReceipts,
+    ProbesRepeated,
+    ControlsHeld,
+    VerdictsKnown,
+    ServedModel,
+    RoundsComplete,
+    Seeds,
+    NoReuse,
+    SpendAddsUp,
+    Prices,
+    Amendments,
+    PooledIsSum,
+)
+"""A new one is a line here, a row on the page of audits, and a record in the tests that makes it alone speak up."""
