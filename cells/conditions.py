@@ -193,10 +193,12 @@ def _group(cell: Cell | Unbuilt, *, tasks: bool) -> Group:
 
 
 def _grouped(cells: Iterable[Cell], *, tasks: bool) -> dict[Group, list[Cell]]:
-    found: dict[Group, list[Cell]] = {}
+    # Looked up by a plain tuple: cells are many, and a group's hash costs more than all else here.
+    found: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
-        found.setdefault(_group(cell, tasks=tasks), []).append(cell)
-    return found
+        condition = (cell.benchmark, cell.task) if tasks else ()
+        found.setdefault((*condition, cell.arm, cell.extras, cell.model), []).append(cell)
+    return {_group(members[0], tasks=tasks): members for members in found.values()}
 
 
 def by_condition(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cells.readable import Cell, Outcome
@@ -78,37 +78,61 @@ def settle(declared: Iterable[Cell], outcomes: Iterable[Outcome], unfired: Itera
         raise IntegrityError(f"cell {twice} is declared twice: expected each cell of a registration once")
 
     ordered, repeated = _tries(outcomes)
-    without = {cell for cell in cells if cell not in ordered}
-    left = frozenset(unfired) & without
-    disagreeing = {cell for cell, of_cell in ordered.items() if _disagree(of_cell)}
+    counted: dict[Cell, Outcome] = {}
+    tried: dict[Cell, tuple[Outcome, ...]] = {}
+    kept, left = frozenset(unfired), set[Cell]()
+    missing: list[Cell] = []
+    doubled: list[Cell] = []
+    for cell in cells:
+        of_cell = ordered.pop(cell, None)
+        if of_cell is None:
+            if cell in kept:
+                left.add(cell)
+            else:
+                missing.append(cell)
+            continue
+        tried[cell] = tuple(of_cell)
+        if _disagree(of_cell):
+            doubled.append(cell)
+        else:
+            counted[cell] = of_cell[-1]
     return Settled(
         declared=cells,
-        outcomes={cell: ordered[cell][-1] for cell in cells if cell in ordered and cell not in disagreeing},
-        tries={cell: ordered[cell] for cell in cells if cell in ordered},
-        missing=tuple(cell for cell in cells if cell in without and cell not in left),
-        doubled=tuple(cell for cell in cells if cell in disagreeing),
-        undeclared=tuple(sorted((cell for cell in ordered if cell not in known), key=str)),
+        outcomes=counted,
+        tries=tried,
+        missing=tuple(missing),
+        doubled=tuple(doubled),
+        undeclared=tuple(sorted(ordered, key=str)),
         repeated=repeated,
-        unfired=left,
+        unfired=frozenset(left),
     )
 
 
-def _tries(outcomes: Iterable[Outcome]) -> tuple[dict[Cell, tuple[Outcome, ...]], int]:
+def _tries(outcomes: Iterable[Outcome]) -> tuple[dict[Cell, list[Outcome]], int]:
     """The different outcomes of each cell by attempt, and how many only said again what another says."""
     tries: dict[Cell, list[Outcome]] = {}
     # An outcome as a whole has no hash. By what has one, the equal ones are found without comparing all with all.
-    alike: dict[Hashable, list[Outcome]] = {}
+    alike: dict[Cell, dict[Hashable, list[Outcome]]] = {}
     repeated = 0
     for outcome in outcomes:
-        candidates = alike.setdefault((outcome.cell, outcome.attempt, outcome.end, outcome.spend), [])
-        if outcome in candidates:
-            repeated += 1
-        else:
+        of_cell = tries.setdefault(outcome.cell, [])
+        if of_cell:
+            kinds = alike.setdefault(outcome.cell, {_kind(of_cell[0]): of_cell[:1]})
+            candidates = kinds.setdefault(_kind(outcome), [])
+            if outcome in candidates:
+                repeated += 1
+                continue
             candidates.append(outcome)
-            tries.setdefault(outcome.cell, []).append(outcome)
-    return {cell: tuple(sorted(of_cell, key=lambda item: item.attempt)) for cell, of_cell in tries.items()}, repeated
+        of_cell.append(outcome)
+    for cell in alike:
+        tries[cell].sort(key=lambda item: item.attempt)
+    return tries, repeated
 
 
-def _disagree(tries: tuple[Outcome, ...]) -> bool:
+def _kind(outcome: Outcome) -> Hashable:
+    return outcome.attempt, outcome.end, outcome.spend
+
+
+def _disagree(tries: Sequence[Outcome]) -> bool:
     """Whether a cell was tried again after it was done with: only a VOID may be."""
     return any(outcome.is_final for outcome in tries[:-1])

@@ -12,6 +12,10 @@ from cells.readings import scoreboard_to_json
 __all__ = ["side_by_side_to_json"]
 
 
+APART = {"board", "found"}
+"""Fields of a reading that are told in their own way, or are the cells themselves."""
+
+
 def side_by_side_to_json(found: SideBySide) -> dict[str, Any]:
     """All that was found; each reading's `board` is a scoreboard as `proctor score RUN --json` prints one."""
     return {
@@ -27,6 +31,6 @@ def side_by_side_to_json(found: SideBySide) -> dict[str, Any]:
 
 
 def _reading(reading: DeclaredReading) -> dict[str, Any]:
-    data = {item.name: getattr(reading, item.name) for item in fields(reading) if item.name != "board"}
+    data = {item.name: getattr(reading, item.name) for item in fields(reading) if item.name not in APART}
     plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in data.items()}
     return {**plain, "status": reading.board.status, "board": scoreboard_to_json(reading.board)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from cells.declared.naming import DeclaredSet
 from cells.declared.pinning import row_digest
@@ -13,14 +13,8 @@ from cells.declared.rows import ForeignCell, ForeignKey, Name, name_text
 
 __all__ = ["Found", "Gathered", "gather", "hold"]
 
-Condition: TypeAlias = tuple[str, str, str, str, str]
-
 ENOUGH = 2
 """So many different rows of one try show that they can't all be true; a file with thousands shows nothing more."""
-
-
-def _condition(key: ForeignKey) -> Condition:
-    return key.benchmark, key.task, key.arm, key.extras, key.model
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,13 +105,13 @@ def hold(declared: DeclaredSet, gathered: Gathered) -> Found:
         if rows and name in declared.pins and row_digest(rows) != declared.pins[name]:
             changed.append(name)
         outcomes.extend(rows)
-    conditions = {_condition(outcome.cell) for outcome in outcomes}
+    conditions = {outcome.cell.condition for outcome in outcomes}
     return Found(
         outcomes=tuple(outcomes),
         missing=tuple(name for name in declared.cells if not gathered.rows[name]),
         conflicting=conflicting,
         changed=tuple(changed),
-        undeclared=tuple(sorted(name for name, key in gathered.strangers.items() if _condition(key) in conditions)),
+        undeclared=tuple(sorted(name for name, key in gathered.strangers.items() if key.condition in conditions)),
         again={name: gathered.again[name] for name in declared.cells if name in gathered.again},
     )
 
@@ -127,7 +121,7 @@ def _conflict(rows: Sequence[ForeignCell]) -> str | None:
     by_attempt: dict[int, ForeignCell] = {}
     for row in rows:
         if row.cell != rows[0].cell:
-            return f"its rows differ in {_differing(rows[0].cell, row.cell)}"
+            return f"its rows differ in {_differing(rows[0].cell._asdict(), row.cell._asdict())}"
         first = by_attempt.setdefault(row.attempt, row)
         if first is not row:
             return f"the rows of try {row.attempt} differ in {_differing(first, row)}"
@@ -143,5 +137,8 @@ def _differences(one: Any, other: Any, where: str) -> Iterator[str]:
     if type(one) is type(other) and is_dataclass(one):
         for item in fields(one):
             yield from _differences(getattr(one, item.name), getattr(other, item.name), f"{where}.{item.name}")
+    elif isinstance(one, dict):
+        for key in one:
+            yield from _differences(one[key], other.get(key), f"{where}.{key}")
     elif one != other:
         yield f"{where.removeprefix('.')} {one!r} and {other!r}"

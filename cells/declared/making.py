@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -46,6 +47,21 @@ def cells_of(path: Path, source: Source) -> Iterator[ForeignCell]:
         raise DeclarationError("\n".join(faults))
 
 
+_UNPRICED = VoidPrice(reason="the source says no price")
+_NEVER_RAN = VoidPrice(reason="0 beside a failed boot: the meter of a session that never was saw nothing")
+_NO_LABELS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Shared:
+    """What rows of one condition that ended alike have in common."""
+
+    condition: dict[str, str]
+    end: End
+    verdict: ForeignReading | None
+    would_be: ForeignReading | None
+
+
 class _Fault(Exception):  # noqa: N818 - becomes a line of one error
     """What is wrong with a row: its column, and why."""
 
@@ -54,59 +70,80 @@ class _Fault(Exception):  # noqa: N818 - becomes a line of one error
 
 
 class _Maker:
-    """Makes one cell of one row; what is the same for all rows is worked out once."""
+    """
+    Makes one cell of one row. What is the same for all rows is worked out once; conditions and words, which many rows
+    share, are checked when they are first seen.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         columns = source.columns.model_dump(exclude_none=True)
-        self._at = {name: number for number, name in enumerate(columns)}
-        self._labels = {label: len(columns) + number for number, label in enumerate(source.labels)}
         self.wanted: list[str] = [*columns.values(), *source.labels.values()]
-        self._constants = source.constants.model_dump(exclude_none=True)
-        self._condition = [(name, self._at[name]) for name in CONDITION if name in self._at]
-        self._missing = frozenset(source.missing)
+        self._at = {name: number for number, name in enumerate(columns)}
+        self._labels = [(label, len(columns) + number) for number, label in enumerate(source.labels)]
+        self._missing = tuple(source.missing)
         self._flags = dict.fromkeys(source.yes, True) | dict.fromkeys(source.no, False)
         self._verdicts = {
             word: ForeignReading(**verdict_of(word, meaning).model_dump()) for word, meaning in source.verdicts.items()
         }
-        self._known: dict[str, str] = {}
+        self._shared = [self._at[name] for name in (*CONDITION, "end", "reading") if name in self._at]
+        self._known: dict[tuple[Any, ...], _Shared] = {}
+        self._words: dict[str, str] = {}
 
-    def make(self, values: Sequence[Any]) -> ForeignCell:
+    def make(self, row: Sequence[Any]) -> ForeignCell:
         """The cell of a row. Raises `_Fault` for the first value that can't be what its column holds."""
-        key = self._key(values)
-        word = self._text("end", values)
-        end = self._end(word)
-        said = self._reading(end, values)
+        missing = self._missing
+        values = [None if type(value) is str and value in missing else value for value in row]
+        shared = self._shared_of(values)
+        identity = self._text("id", values)
         try:
             return ForeignCell(
-                cell=key,
+                cell=ForeignKey(id=identity, replicate=self._count("replicate", values, least=1), **shared.condition),
                 attempt=self._count("attempt", values, least=1) or 1,
-                end=end,
-                verdict=said if isinstance(end, Declared) else None,
-                would_be=said if isinstance(end, Halt) else None,
+                end=shared.end,
+                verdict=shared.verdict,
+                would_be=shared.would_be,
                 spend=ForeignSpend(
-                    price=self._price(end, values),
+                    price=self._price(shared.end, values),
                     tokens=self._count("tokens", values),
                     calls=self._count("calls", values),
                     wall_s=self._number("wall_s", values),
                 ),
-                labels={label: text for label in self._labels if (text := self._label(label, values)) is not None},
+                labels=self._labelled(values) if self._labels else _NO_LABELS,
             )
         except ValueError as error:
-            raise _Fault(self._column("end"), error) from None
+            raise _Fault(self._column("id"), error) from None
 
-    def _key(self, values: Sequence[Any]) -> ForeignKey:
-        parts = self._constants | {name: self._shared(self._text(name, values)) for name, _ in self._condition}
-        replicate = self._count("replicate", values, least=1)
+    def _shared_of(self, values: Sequence[Any]) -> _Shared:
+        """The condition and the words of a row, from those of another row that said the same, if one did."""
+        said = tuple([values[at] for at in self._shared])
         try:
-            return ForeignKey(id=self._text("id", values), replicate=replicate, **parts)
+            return self._known[said]
+        except (KeyError, TypeError):
+            pass
+        found = self._read_shared(values)
+        if all(value is None or type(value) is str for value in said):  # 1 and True are equal, and not the same word
+            self._known[said] = found
+        return found
+
+    def _read_shared(self, values: Sequence[Any]) -> _Shared:
+        condition = self.source.constants.model_dump(exclude_none=True)
+        for name in CONDITION:
+            if name in self._at:
+                condition[name] = self._text(name, values)
+        try:
+            ForeignKey(id="-", **condition)
         except ValueError as error:
             named = str(error).partition(" ")[0]
             raise _Fault(self._column(named if named in self._at else "id"), error) from None
-
-    def _shared(self, text: str) -> str:
-        """Many rows say the same words: each is kept once."""
-        return self._known.setdefault(text, text)
+        end = self._end(self._text("end", values))
+        said = self._reading(end, values)
+        return _Shared(
+            condition=condition,
+            end=end,
+            verdict=said if isinstance(end, Declared) else None,
+            would_be=said if isinstance(end, Halt) else None,
+        )
 
     def _column(self, name: str) -> str:
         return self.wanted[self._at[name]]
@@ -114,13 +151,10 @@ class _Maker:
     def _said(self, name: str, values: Sequence[Any]) -> Any:
         """The value of a field, None where nothing was said."""
         at = self._at.get(name)
-        if at is None:
-            return None
-        value = values[at]
-        return None if value is None or (type(value) is str and value in self._missing) else value
+        return None if at is None else values[at]
 
     def _text(self, name: str, values: Sequence[Any]) -> str:
-        value = self._said(name, values)
+        value = values[self._at[name]]
         if value is None:
             raise _Fault(self._column(name), f"nothing: expected the {name} of every row")
         try:
@@ -129,16 +163,20 @@ class _Maker:
             raise _Fault(self._column(name), error) from None
 
     def _number(self, name: str, values: Sequence[Any]) -> float | None:
-        value = self._said(name, values)
+        at = self._at.get(name)
+        if at is None or values[at] is None:
+            return None
         try:
-            return None if value is None else as_number(value, self.source.decimal)
+            return as_number(values[at], self.source.decimal)
         except BadValue as error:
             raise _Fault(self._column(name), error) from None
 
     def _count(self, name: str, values: Sequence[Any], *, least: int = 0) -> int | None:
-        value = self._said(name, values)
+        at = self._at.get(name)
+        if at is None or values[at] is None:
+            return None
         try:
-            return None if value is None else as_count(value, self.source.decimal, least=least)
+            return as_count(values[at], self.source.decimal, least=least)
         except BadValue as error:
             raise _Fault(self._column(name), error) from None
 
@@ -160,9 +198,8 @@ class _Maker:
         if not isinstance(end, Declared | Halt) or "reading" not in self._at:
             return None
         # Where one column says both, a halt's word is no word of the referee's.
-        if isinstance(end, Halt) and (
-            self._column("reading") == self._column("end") or self._said("reading", values) is None
-        ):
+        said_by_end = self._column("reading") == self._column("end")
+        if isinstance(end, Halt) and (said_by_end or self._said("reading", values) is None):
             return None
         word = self._text("reading", values)
         if word not in self._verdicts:
@@ -172,9 +209,9 @@ class _Maker:
     def _price(self, end: End, values: Sequence[Any]) -> Price:
         usd = self._number("usd", values)
         if usd is None:
-            return VoidPrice(reason="the source says no price")
+            return _UNPRICED
         if not usd and isinstance(end, FailedBoot):
-            return VoidPrice(reason="0 beside a failed boot: the meter of a session that never was saw nothing")
+            return _NEVER_RAN
         if self.source.rounding == "cents":
             usd = in_figures(to_cents(dollars(usd)))
         flag = self._said("lower_bound", values)
@@ -184,9 +221,14 @@ class _Maker:
             raise _Fault(self._column("lower_bound"), error) from None
         return LowerBoundPrice(usd=usd, reason="the source says so") if lower else ExactPrice(usd=usd)
 
-    def _label(self, label: str, values: Sequence[Any]) -> str | None:
-        value = values[self._labels[label]]
-        try:
-            return None if value is None else self._shared(as_text(value))
-        except BadValue as error:
-            raise _Fault(self.source.labels[label], error) from None
+    def _labelled(self, values: Sequence[Any]) -> Mapping[str, str]:
+        labels: dict[str, str] = {}
+        for label, at in self._labels:
+            if values[at] is None:
+                continue
+            try:
+                text = as_text(values[at])
+            except BadValue as error:
+                raise _Fault(self.wanted[at], error) from None
+            labels[label] = self._words.setdefault(text, text)
+        return labels

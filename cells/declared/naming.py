@@ -19,21 +19,16 @@ class DeclaredSet:
     """
     The cells of one reading, in the order declared. `pins` are the digests that rows were declared with, `files` the
     digests of the lists that the names came from.
+
+    `digest` is the SHA-256 of the canonical list of the names, sorted, so that order is nothing: as of any set of
+    cells. A figure or bound over a set is told with it, and is one of no other set.
     """
 
     name: str
     cells: tuple[Name, ...]
+    digest: str
     pins: Mapping[Name, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def digest(self) -> str:
-        """
-        The SHA-256 of the canonical list of the names, sorted, so that order is nothing: as of any set of cells.
-
-        A figure or bound over a set is told with it, and is one of no other set.
-        """
-        return digest_json(sorted(map(name_text, self.cells)))
 
 
 def sets_of(declaration: Declaration, base: Path) -> list[DeclaredSet]:
@@ -74,7 +69,11 @@ def _resolve(
     if not known:
         raise DeclarationError(f"reading {entry.name!r} has no cell: expected `cells`, `cells_file` or `includes`")
     done[entry.name] = DeclaredSet(
-        name=entry.name, cells=(*cells, *listed), pins={**pins, **pinned}, files={**files, **file}
+        name=entry.name,
+        cells=(*cells, *listed),
+        digest=digest_json(sorted(map(name_text, known))),
+        pins={**pins, **pinned},
+        files={**files, **file},
     )
     return done[entry.name]
 

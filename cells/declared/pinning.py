@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 
 from cells.declared.rows import ForeignCell
 from harness.canonical import digest_json
@@ -18,7 +18,10 @@ def row_digest(rows: Sequence[ForeignCell]) -> str:
     """The first sixteen digits of the SHA-256 of all that is counted of a cell's tries. Labels are no part of it."""
     tries = []
     for row in sorted(rows, key=lambda item: item.attempt):
-        said = asdict(row)
-        del said["labels"]
-        tries.append(said)
+        said = {item.name: getattr(row, item.name) for item in fields(row) if item.name not in {"cell", "labels"}}
+        plain = {
+            name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+            for name, value in said.items()
+        }
+        tries.append({**row.cell._asdict(), **plain})
     return digest_json(tries)[:SHOWN]

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from harness.values import Declared, End, Halt, Price, Standing, Unit, Void, no_bar
 
 __all__ = ["ForeignCell", "ForeignKey", "ForeignReading", "ForeignSpend", "Name", "name_of", "name_text"]
+
+CONDITION = ("benchmark", "task", "arm", "extras", "model")
+"""The parts of a condition, in the order of a key."""
 
 Name: TypeAlias = tuple[str, str]
 """What identifies a cell: a run, and an id in it. Ids repeat across runs."""
@@ -54,15 +57,7 @@ def _checked_name(label: str, value: str) -> None:
         raise ValueError(f"{label} is {value!r}: expected a name that prints on one line, without outer spaces")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ForeignKey:
-    """
-    Whose cell this is (`run`), what it is called there (`id`), and its condition.
-
-    `replicate` is None where the other harness did not number the cells of a condition. Raises `ValueError` for a part
-    that can't be part of a unit or a name.
-    """
-
+class _Parts(NamedTuple):
     run: str
     id: str
     benchmark: str
@@ -70,24 +65,50 @@ class ForeignKey:
     arm: str
     extras: str
     model: str
-    replicate: int | None = None
+    replicate: int | None
 
-    def __post_init__(self) -> None:
-        for label in ("benchmark", "task", "arm", "extras", "model"):
-            _checked(label, getattr(self, label))
-        _checked_name("run", self.run)
-        if not _is_name(self.id):
-            _checked_name("id", self.id)
-        if self.replicate is not None and self.replicate < 1:
-            raise ValueError(f"replicate is {self.replicate}: expected 1 or more")
 
-    def __hash__(self) -> int:
-        return hash((self.run, self.id))
+class ForeignKey(_Parts):
+    """
+    Whose cell this is (`run`), what it is called there (`id`), and its condition.
+
+    `replicate` is None where the other harness did not number the cells of a condition. Raises `ValueError` for a part
+    that can't be part of a unit or a name. A tuple, since cells are looked up far more often than they are made.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        *,
+        run: str,
+        id: str,  # noqa: A002 - what it is called
+        benchmark: str,
+        task: str,
+        arm: str,
+        extras: str,
+        model: str,
+        replicate: int | None = None,
+    ) -> Self:
+        """Make a key of parts that are checked."""
+        for label, part in zip(CONDITION, (benchmark, task, arm, extras, model), strict=True):
+            _checked(label, part)
+        _checked_name("run", run)
+        if not _is_name(id):
+            _checked_name("id", id)
+        if replicate is not None and replicate < 1:
+            raise ValueError(f"replicate is {replicate}: expected 1 or more")
+        return tuple.__new__(cls, (run, id, benchmark, task, arm, extras, model, replicate))
 
     @property
     def name(self) -> Name:
         """What identifies the cell."""
-        return self.run, self.id
+        return self[:2]
+
+    @property
+    def condition(self) -> tuple[str, str, str, str, str]:
+        """What it was played under: benchmark, task, arm, extras and model."""
+        return self[2:7]
 
     @property
     def unit(self) -> Unit:
@@ -95,7 +116,7 @@ class ForeignKey:
         return _unit(self.benchmark, self.model, self.task)
 
     def __str__(self) -> str:
-        return name_text((self.run, self.id))
+        return name_text(self.name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,7 +26,8 @@ class DeclaredReading:
     `without_price` names the others that are there. `digest` is of the set's names: a figure over it is of no other.
 
     What refuses the comparison is in `missing`, `conflicting`, `changed` and `undeclared` by name and in the board's
-    `problems` by sentence. `again` names the cells whose rows are there more than once and say the same.
+    `problems` by sentence. `again` names the cells whose rows are there more than once and say the same. `found` has
+    the cells themselves.
     """
 
     name: str
@@ -43,6 +44,7 @@ class DeclaredReading:
     classes: Mapping[str, int]
     lists: Mapping[str, str]
     board: Scoreboard
+    found: Found = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,6 +137,7 @@ def _read(
         classes=class_counts(board),
         lists=each.files,
         board=board,
+        found=found,
     )
 
 

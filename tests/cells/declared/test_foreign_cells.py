@@ -31,9 +31,17 @@ def test_both_kinds_of_cell_give_the_same_figures():
         for arm, word in zip("AB", words, strict=True)
     ]
     one, other = (board_of(outcomes, contrasts=[CONTRAST], ratios=[RATIO]) for outcomes in (ours, theirs))
-    assert scoreboard_to_json(one) == scoreboard_to_json(other)
+    figures = [_without_names(scoreboard_to_json(board)) for board in (one, other)]
+    assert figures[0] == figures[1]
     assert one.status == "final"
     assert one.contrasts[0].pairs.treatment_only == 1
+
+
+def _without_names(data):
+    """The scoreboard without the digests of the sets, which name the cells."""
+    if isinstance(data, dict):
+        return {name: _without_names(item) for name, item in data.items() if name != "taken_over"}
+    return [_without_names(item) for item in data] if isinstance(data, list) else data
 
 
 def test_ids_repeat_across_runs():
