@@ -29,9 +29,9 @@ class CellLine:
 
     The line of a VOID cell has no figure of what it spent, since a VOID has no number of any kind: the lines of its
     tries keep it. `id` is what another harness calls the cell, and None for one of ours. `outcome_class` is the class
-    alone; its `limit`, `cause` or `gate` stand beside it. `passed` is None for whatever has no number. `tokens` are of
-    all directions; `usd` is the least it cost where `price` is `lower_bound`.
-    `load_1m` and `cells_under_way` are the machine's at the try's start.
+    alone; its `halt_limit`, `void_cause` or `gate` stand beside it. `passed` is None for whatever has no number.
+    `tokens` are of all directions; `usd` is the least it cost where `price` is `lower_bound`. `load_1m` and
+    `cells_under_way` are the machine's at the try's start.
     """
 
     run: str
@@ -45,8 +45,8 @@ class CellLine:
     attempt: int | None
     tries: int
     outcome_class: str
-    limit: str | None = None
-    cause: str | None = None
+    halt_limit: str | None = None
+    void_cause: str | None = None
     gate: str | None = None
     passed: bool | None = None
     would_be: str | None = None
@@ -106,8 +106,8 @@ def _line(run: str, outcome: Outcome, tries: int) -> CellLine:
         attempt=outcome.attempt,
         tries=tries,
         outcome_class=outcome.outcome_class,
-        limit=end.limit if isinstance(end, Halt) else None,
-        cause=end.cause if isinstance(end, Void) else None,
+        halt_limit=end.limit if isinstance(end, Halt) else None,
+        void_cause=end.cause if isinstance(end, Void) else None,
         gate=end.gate if isinstance(end, Refused) else None,
         passed=outcome.passed,
         would_be=None if outcome.would_be is None else outcome.would_be.reading,

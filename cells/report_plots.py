@@ -7,8 +7,10 @@ from typing import get_args
 
 from cells.cell_lines import CellLine
 from cells.comparison_tables import BOUNDS
+from cells.contrasts import ContrastReading
 from cells.cost_marks import CostMarks, arm_label, cost_marks
 from cells.figures import UNDEFINED, figure
+from cells.pair_counts import PairCounts
 from cells.plots import Axis, Band, Bar, Dot, Mark, Plot, Row, Shape, Steps, Swatch, Tone
 from cells.ratios import RatioReading, TaskRatio
 from cells.readings import Scoreboard
@@ -71,12 +73,9 @@ def _premium_words(task: TaskRatio) -> str:
 
 
 def discordant_plot(board: Scoreboard) -> Plot | None:
-    """The discordant pairs of each contrast: b10 to the left of 0, b01 to the right."""
-    items = (*board.contrasts, *board.added)
-    rows = tuple(
-        Row(label=item.name, marks=_diverging(item.pairs.treatment_only, item.pairs.control_only)) for item in items
-    )
-    if not any(item.pairs.treatment_only or item.pairs.control_only for item in items):
+    """The discordant pairs of each contrast and of each of its strata: b10 to the left of 0, b01 to the right."""
+    items = [row for item in (*board.contrasts, *board.added) for row in _pools(item)]
+    if not any(pairs.treatment_only or pairs.control_only for _name, pairs in items):
         return None
     return Plot(
         title="Discordant pairs",
@@ -84,15 +83,24 @@ def discordant_plot(board: Scoreboard) -> Plot | None:
             "To the right b01, pairs in which the treatment alone passes; to the left b10, those in which the control"
             " alone does. Halted pairs and pairs without a verdict are in neither."
         ),
-        alt=tuple(f"{item.name}: b01 {item.pairs.treatment_only}, b10 {item.pairs.control_only}" for item in items),
+        alt=tuple(f"{name}: b01 {pairs.treatment_only}, b10 {pairs.control_only}" for name, pairs in items),
         x=Axis(label="pairs: control alone to the left, treatment alone to the right", whole=True, mirrored=True),
-        rows=rows,
+        rows=tuple(
+            Row(label=name, marks=_diverging(pairs.treatment_only, pairs.control_only)) for name, pairs in items
+        ),
         reference=0.0,
         key=(
             Swatch(label="b10: the control alone passes", tone="control", shape="bar"),
             Swatch(label="b01: the treatment alone passes", tone="treatment", shape="bar"),
         ),
     )
+
+
+def _pools(item: ContrastReading) -> Iterator[tuple[str, PairCounts]]:
+    """A contrast's pairs, all together and then stratum by stratum."""
+    yield item.name, item.pairs
+    for stratum in item.strata:
+        yield f"{item.name}, {stratum.name}", stratum.pairs
 
 
 def _diverging(treatment_only: int, control_only: int) -> tuple[Mark, ...]:

@@ -24,6 +24,7 @@ from cells.cli import reporting as _reporting
 from cells.cli import results as _results
 from cells.cli import run_auditing as _run_auditing
 from cells.cli import scoring as _scoring
+from cells.cli import tabling as _tabling
 from cells.cli import tasks as _tasks
 from cells.cli.door import guarded
 
@@ -39,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _room in (
-    *(_experiments, _amending, _results, _scoring, _importing, _predicting, _reporting, _judging),
+    *(_experiments, _amending, _results, _scoring, _importing, _predicting, _reporting, _tabling, _judging),
     *(_run_auditing, _fences, _inventory, _referees, _rates, _tasks),
 ):
     _room.add_to(app)

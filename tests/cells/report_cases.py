@@ -30,9 +30,17 @@ WORDS = (
     "TIMEOUT",
 )
 
+SIZES = {"small": [f"made|{task}" for task in TASKS[:3]], "large": [f"made|{task}" for task in TASKS[3:]]}
 ANALYSIS = Analysis(
+    groupings=[{"name": "size", "members": SIZES}],
     contrasts=[
-        {"name": "C1", "treatment": "treated", "control": "plain", "qualifiers": ["task 4 was replaced"]},
+        {
+            "name": "C1",
+            "treatment": "treated",
+            "control": "plain",
+            "qualifiers": ["task 4 was replaced"],
+            "strata": ["size"],
+        },
         {"name": "C2", "treatment": "treated", "control": "plain", "alternative": "two-sided"},
     ],
     ratios=[
@@ -44,6 +52,7 @@ ANALYSIS = Analysis(
             "alternative": "greater",
             "sd_ln": 0.30458,
             "min_n": 2,
+            "qualifiers": ["prices in cents"],
         },
         {
             "name": "tokens",
