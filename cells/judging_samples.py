@@ -30,8 +30,8 @@ from harness.values import Verdict
 
 __all__ = ["Judged", "Judging", "judge_samples", "results_beside"]
 
-_TASKS_KEPT = 64
-"""So many parsed tasks are held; samples of one task are judged together."""
+_TASKS_KEPT = 600
+"""So many parsed tasks are held: all of a benchmark, since each is asked for its weight before any is judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
