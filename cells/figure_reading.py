@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cells.contrasts import ContrastReading
     from cells.costs import Cost
     from cells.guards import GuardReading
+    from cells.interim import Interim
     from cells.ratios import RatioReading, TaskRatio
     from cells.readings import Scoreboard
     from cells.spent import Total
@@ -26,6 +27,9 @@ Bound: TypeAlias = Literal["exact", "at_least", "at_most", "unclear"]
 """How a value stands to the figure: lower bounds among the prices make it a bound, or say nothing."""
 
 T = TypeVar("T")
+
+Figures: TypeAlias = "Scoreboard | Interim"
+"""What figures are read from: a scoreboard, or what is known of a run that is going on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +56,7 @@ class FigureValue:
         return before[self.bound] + shown(exact(self.value))
 
 
-def read_figure(ref: FigureRef, board: Scoreboard) -> float | None:
+def read_figure(ref: FigureRef, board: Figures) -> float | None:
     """
     The value of a figure; None where it is undefined or withheld.
 
@@ -61,7 +65,7 @@ def read_figure(ref: FigureRef, board: Scoreboard) -> float | None:
     return figure_value(ref, board).value
 
 
-def figure_value(ref: FigureRef, board: Scoreboard) -> FigureValue:
+def figure_value(ref: FigureRef, board: Figures) -> FigureValue:
     """As `read_figure`, with what the value is of the figure: it may be a bound only."""
     match ref.kind:
         case "a contrast":
@@ -93,7 +97,7 @@ def _one(ref: FigureRef, found: Iterable[T]) -> T:
     return items[0]
 
 
-def _contrast(ref: FigureRef, board: Scoreboard) -> ContrastReading:
+def _contrast(ref: FigureRef, board: Figures) -> ContrastReading:
     return _one(ref, [item for item in (*board.contrasts, *board.added) if item.name == ref.contrast])
 
 
@@ -126,7 +130,7 @@ def _of_pairs(figure: str, reading: ContrastReading | Stratum) -> float | None:
             return value
 
 
-def _ratio(ref: FigureRef, board: Scoreboard) -> RatioReading:
+def _ratio(ref: FigureRef, board: Figures) -> RatioReading:
     return _one(ref, [item for item in board.ratios if item.name == ref.ratio])
 
 
@@ -169,7 +173,7 @@ def _of_census(figure: str, census: Census) -> float | None:
             return value
 
 
-def _of_whole(figure: str, board: Scoreboard) -> FigureValue:
+def _of_whole(figure: str, board: Figures) -> FigureValue:
     match figure:
         case "done":
             unfired = 0 if board.stop is None else len(board.stop.unfired)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cells.figure_reading import FigureValue, figure_value
-from cells.readings import score
+from cells.interim import Interim
 from harness.analysis import Analysis
 from harness.errors import ExperimentError
 from harness.predictions import StopRule
@@ -35,29 +35,16 @@ class StopRules:
         """
         The first rule whose figure is in its region for certain, with the figure; O(cells) a call.
 
-        A figure that is a bound only meets a rule if every value that it may have does. A record that is refused meets
-        none: no figure may be read of it.
+        A figure that is a bound only meets a rule if every value that it may have does. Cells with outcomes
+        that disagree meet none: no figure may be read of them.
         """
-        board = score(self.cells, outcomes, self._looked_at(), head=None, registration_id="")
-        if board.status == "refused":
-            return None
+        tries = tuple(outcomes)
         for rule in self.rules:
+            board = Interim(rule.ref, self.cells, tries, self.analysis)
             value = figure_value(rule.ref, board)
-            if rule.span.covers(value.span):
+            if not board.broken and rule.span.covers(value.span):
                 return rule, value
         return None
-
-    def _looked_at(self) -> Analysis:
-        """The analysis without what no rule names: nothing else has to be computed after each outcome."""
-        contrasts = {rule.contrast for rule in self.rules}
-        ratios = {rule.ratio for rule in self.rules}
-        return self.analysis.model_copy(
-            update={
-                "contrasts": tuple(item for item in self.analysis.contrasts if item.name in contrasts),
-                "ratios": tuple(item for item in self.analysis.ratios if item.name in ratios),
-                "guards": (),
-            }
-        )
 
 
 def refuse_met_at_once(rules: StopRules) -> None:

@@ -203,3 +203,40 @@ async def test_a_void_is_not_tried_again_after_the_stop(tmp_path: Path, monkeypa
         frozen = await frozen_run(tmp_path, model="", concurrency=1, more=more, retries=3)
         assert await run(frozen.folder, watcher=Quiet()) == "stopped"
         assert [item.outcome_class for item in outcomes(frozen.folder)] == ["VOID"]
+
+
+def test_interim_figures_are_those_of_the_scoreboard() -> None:
+    """Whatever a stop rule may look at is what the scoreboard of the same record would say."""
+    from cells.figure_reading import read_figure
+    from cells.interim import Interim
+    from harness.figure_refs import FigureRef
+    from harness.figure_tables import FIGURES
+
+    declared, found = table(
+        [("FAIL", "PASS"), ("PASS", "HALT(usd)"), ("VOID(fence)", "PASS"), ("PASS", None), (None, None)],
+        arms=("B", "P"),
+    )
+    analysis = Analysis.model_validate(
+        {
+            "contrasts": [{"name": "c", "treatment": "P", "control": "B", "strata": ["benchmark"]}],
+            "ratios": [{"name": "r", "treatment": "P", "control": "B", "quantity": "calls", "alternative": "less"}],
+        }
+    )
+    whole = score(declared, found, analysis, head=None, registration_id="x")
+    keys: dict[str, dict[str, str]] = {
+        "a contrast": {"contrast": "c"},
+        "a stratum": {"contrast": "c", "stratum": "made"},
+        "a ratio": {"ratio": "r"},
+        "a task of a ratio": {"ratio": "r", "task": "1"},
+        "an arm": {"arm": "P"},
+        "a condition": {"arm": "B", "task": "3"},
+        "the whole set": {},
+    }
+    looked_at = 0
+    for kind, fields in keys.items():
+        for figure, spec in FIGURES[kind].items():  # type: ignore[index]  # the words are literals here
+            ref = FigureRef.model_validate({**fields, "figure": figure})
+            if spec.interim:
+                looked_at += 1
+                assert read_figure(ref, Interim(ref, declared, found, analysis)) == read_figure(ref, whole), ref
+    assert looked_at > 60
