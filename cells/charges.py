@@ -8,15 +8,15 @@ spend of one that our side voided, that never booted or that a gate refused is S
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isclose
 from typing import Literal, TypeAlias, get_args
 
-from cells.conditions import Group, by_arm
-from cells.readable import Outcome
+from cells.conditions import Group
+from cells.readable import Cell, Outcome
 from cells.settled import Settled, class_label
-from cells.spent import Spent, Total, spent
+from cells.spent import Paid, Purse, Spent, Total, paid
 from harness.analysis import Quantity
 from harness.errors import IntegrityError
 from harness.values import Declared, End, Halt
@@ -84,44 +84,72 @@ def read_charges(settled: Settled) -> Charges:
 
     Raises `IntegrityError` if what arms are charged and what is sunk do not add up to what was paid.
     """
-    arms = []
-    for group, cells in by_arm(settled.declared).items():
-        arms.append(_charge(group, [outcome for cell in cells for outcome in settled.tries.get(cell, ())]))
-    everything = [outcome for tries in settled.tries.values() for outcome in tries]
-    found = Charges(
-        arms=tuple(arms),
-        arm=spent(outcome for outcome in everything if charge_of(outcome.end) == "ARM"),
-        sunk=spent(outcome for outcome in everything if charge_of(outcome.end) == "SUNK"),
-        total=spent(everything),
-    )
-    refuse_leaks("the run", found.total, (found.arm, found.sunk))
-    refuse_leaks("the run", found.total, [charge.total for charge in arms])
-    return found
+    arms = {key: _Purses() for key in dict.fromkeys(map(_key, settled.declared))}
+    meter, ours, lost = Purse(), Purse(), Purse()
+    for cell, tries in settled.tries.items():
+        purses = arms[_key(cell)]
+        for outcome in tries:
+            one = paid(outcome)
+            meter.add(one)
+            purses.add(outcome, one)
+    for purses in arms.values():
+        ours.pour(purses.declared, purses.halted)
+        lost.pour(purses.sunk)
+    arm, sunk, total = ours.spent(), lost.spent(), meter.spent()
+    refuse_leaks("the run", total, (arm, sunk))
+    charges = tuple(_charge(key, purses) for key, purses in arms.items())
+    return Charges(arms=charges, arm=arm, sunk=sunk, total=total)
 
 
-def _charge(group: Group, tries: Sequence[Outcome]) -> Charge:
-    ours = [outcome for outcome in tries if charge_of(outcome.end) == "ARM"]
-    lost = [outcome for outcome in tries if charge_of(outcome.end) == "SUNK"]
-    ended = [outcome for outcome in ours if isinstance(outcome.end, Declared)]
-    arm, declared, sunk, total = (spent(part) for part in (ours, ended, lost, tries))
-    refuse_leaks(group.label, total, (arm, sunk))
+_Key: TypeAlias = tuple[str, str, str]
+
+
+def _key(cell: Cell) -> _Key:
+    return cell.arm, cell.extras, cell.model
+
+
+@dataclass(slots=True)
+class _Purses:
+    """What the tries of one arm cost by how they ended, and their classes; `passed` counts those that were accepted."""
+
+    declared: Purse = field(default_factory=Purse)
+    halted: Purse = field(default_factory=Purse)
+    sunk: Purse = field(default_factory=Purse)
+    arm_classes: Counter[str] = field(default_factory=Counter)
+    sunk_classes: Counter[str] = field(default_factory=Counter)
+    passed: int = 0
+
+    def add(self, outcome: Outcome, one: Paid) -> None:
+        """One more try, in the purse of its end."""
+        label, end = class_label(outcome), outcome.end
+        if charge_of(end) == "SUNK":
+            self.sunk.add(one)
+            self.sunk_classes[label] += 1
+            return
+        (self.declared if isinstance(end, Declared) else self.halted).add(one)
+        self.arm_classes[label] += 1
+        self.passed += outcome.passed is True
+
+
+def _charge(key: _Key, purses: _Purses) -> Charge:
+    arm_name, extras, model = key
+    ours, every = Purse(), Purse()
+    ours.pour(purses.declared, purses.halted)
+    every.pour(ours, purses.sunk)
+    arm, declared = ours.spent(), purses.declared.spent()
     return Charge(
-        group=group,
+        group=Group(benchmark=None, task=None, arm=arm_name, extras=extras, model=model),
         arm=arm,
         declared=declared,
-        sunk=sunk,
-        total=total,
-        tries=len(tries),
-        arm_classes=_classes(ours),
-        sunk_classes=_classes(lost),
-        per_declared=_per(declared, len(ended)),
-        per_attempt=_per(arm, len(ours)),
-        per_pass=_per(arm, sum(outcome.passed is True for outcome in ours)),
+        sunk=purses.sunk.spent(),
+        total=every.spent(),
+        tries=every.n,
+        arm_classes=dict(sorted(purses.arm_classes.items())),
+        sunk_classes=dict(sorted(purses.sunk_classes.items())),
+        per_declared=_per(declared, purses.declared.n),
+        per_attempt=_per(arm, ours.n),
+        per_pass=_per(arm, purses.passed),
     )
-
-
-def _classes(tries: Iterable[Outcome]) -> dict[str, int]:
-    return dict(sorted(Counter(map(class_label, tries)).items()))
 
 
 def _per(total: Spent, n: int) -> dict[str, Per]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from cells.declared.rows import ForeignCell
 from cells.figures import figure
@@ -26,8 +25,7 @@ LOAD_MARGIN = 0.25
 """Arms' median loads differ where they are further apart than this, in threads that run or wait, a CPU."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Circumstances:
+class Circumstances(NamedTuple):
     """
     Under what one cell was played, None where nobody wrote it down. `load` is the one-minute load average a CPU, the
     mean of the cell's start and end; `at_once` the most cells under way; `served` who answered, `rate_card` the date
@@ -76,29 +74,34 @@ def labels_of(outcome: Outcome, of_run: Mapping[str, str]) -> dict[str, str]:
 
 def _one(outcome: Outcome, of_run: Mapping[str, str]) -> Circumstances:
     cell = outcome.cell
-    found: dict[str, Any] = {"arm": cell.arm, "extras": cell.extras, "model": cell.model}
     match outcome:
         case CellOutcome():
             looks = [look for look in outcome.room.get("load", {}).values() if look.get("load_1m") is not None]
-            found |= {
-                "run": of_run.get("run"),
-                "load": sum(look["load_1m"] / look["cpus"] for look in looks) / len(looks) if looks else None,
-                "at_once": max((look["cells"] for look in looks), default=None),
-                "served": ", ".join(outcome.served_models) or None,
-                "rate_card": of_run.get(f"rate_card {cell.model}"),
-                "backend": of_run.get("backend"),
-            }
-        case ForeignCell():
-            labels = outcome.labels
-            found |= {
-                "run": outcome.cell.run,
-                "load": _number(labels.get("load")),
-                "at_once": _number(labels.get("at_once")),
-                **{name: labels.get(name) for name in ("served", "rate_card", "backend")},
-            }
+            return Circumstances(
+                arm=cell.arm,
+                extras=cell.extras,
+                model=cell.model,
+                run=of_run.get("run"),
+                load=sum(look["load_1m"] / look["cpus"] for look in looks) / len(looks) if looks else None,
+                at_once=max((look["cells"] for look in looks), default=None),
+                served=", ".join(outcome.served_models) or None,
+                rate_card=of_run.get(f"rate_card {cell.model}"),
+                backend=of_run.get("backend"),
+            )
+        case ForeignCell(labels=labels):
+            return Circumstances(
+                arm=cell.arm,
+                extras=cell.extras,
+                model=cell.model,
+                run=outcome.cell.run,
+                load=_number(labels.get("load")),
+                at_once=_number(labels.get("at_once")),
+                served=labels.get("served"),
+                rate_card=labels.get("rate_card"),
+                backend=labels.get("backend"),
+            )
         case _:
-            pass
-    return Circumstances(**found)
+            return Circumstances(arm=cell.arm, extras=cell.extras, model=cell.model)
 
 
 def _number(text: str | None) -> float | None:

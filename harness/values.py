@@ -125,10 +125,9 @@ class Usage:
     @property
     def total(self) -> int | None:
         """All tokens, or None if any direction is unknown."""
-        total: int | None = 0
-        for item in fields(self):
-            total = _sum(total, getattr(self, item.name))
-        return total
+        parts = (self.input, self.cache_write_5m, self.cache_write_1h, self.cache_read, self.output)
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{item.name: _sum(getattr(self, item.name), getattr(other, item.name)) for item in fields(self)})

@@ -68,7 +68,7 @@ def test_each_circumstance_is_told_by_itself(changes, sentence):
 def test_shares_are_compared_and_not_sets():
     """Half and half in both arms is no confound, whatever their sizes; half against a quarter is one."""
     half = [cell("A"), cell("A", backend="bubblewrap")]
-    assert confounds([*half, *[replace(one, arm="B") for one in half * 2]]) == ()
+    assert confounds([*half, *[one._replace(arm="B") for one in half * 2]]) == ()
     quarter = [cell("B"), cell("B"), cell("B"), cell("B", backend="bubblewrap")]
     (sentence,) = confounds([*half, *quarter])
     assert "A bubblewrap 1 of 2, docker 1 of 2; B bubblewrap 1 of 4, docker 3 of 4" in sentence
@@ -76,9 +76,9 @@ def test_shares_are_compared_and_not_sets():
 
 def test_only_what_is_compared_is_held_against_each_other():
     """Arms under other extras or on another model are no comparison, and one arm alone is none either."""
-    other = replace(cell("B", backend="bubblewrap"), model="n")
+    other = cell("B", backend="bubblewrap")._replace(model="n")
     assert confounds([cell("A"), other]) == ()
-    assert confounds([cell("A"), replace(other, model="m", extras="statement")]) == ()
+    assert confounds([cell("A"), other._replace(model="m", extras="statement")]) == ()
 
 
 def test_what_is_not_known_is_said():
