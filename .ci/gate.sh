@@ -38,6 +38,7 @@ coverage_figure() {
 }
 
 live_needs() {
+    have chromium || need "the page of a report" chromium || return 1
     .ci/engine.sh start && .ci/seat_image.sh || return 1
     # Both wait for the network most of the time.
     .ci/agent_image.sh &
