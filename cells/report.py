@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from shlex import quote
 
 from cells.comparison_tables import contrast_sheets, ratio_sheets
+from cells.cost_tables import cost_sheets
 from cells.figures import UNDEFINED
 from cells.report_document import Commands, Document, Part, Prose, Section
 from cells.report_facts import ReportFacts
 from cells.report_plots import cost_plot, discordant_plot, premium_plots, unlock_plot
+from cells.report_predictions import prediction_parts
 from cells.report_sections import control_parts, fence_parts, gate_parts, plan_parts, registration_parts
 from cells.score_tables import (
     arm_cost_sheet,
@@ -42,7 +44,8 @@ def document_of(facts: ReportFacts) -> Document:
         _section("Census", [*class_sheets(board), rate_sheet(board)]),
         _section("Conditions", [condition_sheet(board)]),
         _section("Contrasts", _tests(facts)),
-        _section("Cost", [arm_cost_sheet(board), condition_cost_sheet(board), cost_plot(facts.cells)]),
+        _section("Predictions", prediction_parts(facts.foretold)),
+        _section("Cost", [arm_cost_sheet(board), condition_cost_sheet(board), *cost_sheets(board), cost_plot(facts.cells)]),
         _section("Halts and voids", [halt_sheet(board), tries_sheet(board)]),
         _section("Gates", gate_parts(facts.gates)),
     ]

@@ -8,14 +8,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cells.boards import boards_of
 from cells.cell_lines import CellLine, cell_lines
 from cells.cost_marks import cost_marks
+from cells.foretold import Foretold, foretold, foretold_to_json
 from cells.gate_trips import GateTrips, read_trips
 from cells.plan import Progress, read_run
 from cells.readings import Scoreboard, scoreboard_to_json
 from cells.settled import settle
 from cells.unlocks import Unlocks, read_unlocks
 from harness.blobs import BlobStore
+from harness.experiment import Experiment
 from harness.registration import Registration, load_registration
 
 __all__ = ["ReportFacts", "facts_to_json", "run_facts"]
@@ -29,7 +32,8 @@ class ReportFacts:
     `registration` is the content of `registration.json`, with its `digest`. `probes` are the rows of the last fence
     probing, as the record keeps them. `controls` are the referee's: each row has `task`, `name`, `reading`, `standing`,
     `held`. `plan` holds facts about the run that stand in no other table, by name; `gates` what was refused, and how it
-    would have read; `cells` a line for each declared cell; `unlocks` are empty where no seat worked in rounds.
+    would have read; `cells` a line for each declared cell; `unlocks` are empty where no seat worked in rounds;
+    `foretold` is what became of what was said beforehand, None if nothing was.
     """
 
     registration: Mapping[str, Any]
@@ -40,6 +44,7 @@ class ReportFacts:
     gates: GateTrips
     cells: Sequence[CellLine] = ()
     unlocks: Sequence[Unlocks] = ()
+    foretold: Foretold | None = None
 
     @property
     def counts(self) -> dict[str, Any]:
@@ -72,6 +77,7 @@ def facts_to_json(facts: ReportFacts) -> dict[str, Any]:
         "gates": asdict(facts.gates),
         "cells": [asdict(cell) for cell in facts.cells],
         "unlocks": [asdict(item) for item in facts.unlocks],
+        "foretold": None if facts.foretold is None else foretold_to_json(facts.foretold),
         "counts": facts.counts,
     }
 
@@ -95,7 +101,17 @@ def run_facts(folder: Path, board: Scoreboard) -> ReportFacts:
         gates=read_trips(registration, progress.outcomes(), {}, BlobStore(folder / "blobs")),
         cells=tuple(cell_lines(registration.id, settled)),
         unlocks=read_unlocks(folder, settled),
+        foretold=_foretold(folder, registration),
     )
+
+
+def _foretold(folder: Path, registration: Registration) -> Foretold | None:
+    """What became of what was said of the result, over the frozen reading and the amended one."""
+    experiment = Experiment.model_validate(dict(registration.experiment))
+    boards = boards_of(folder)
+    later = any(item.content.predictions for item in boards.amendments)
+    said = experiment.predictions or experiment.outcomes or experiment.adverse or later
+    return foretold(experiment.predictions, boards) if said else None
 
 
 def _plan_facts(registration: Registration, progress: Progress) -> dict[str, Any]:

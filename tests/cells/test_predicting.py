@@ -125,6 +125,23 @@ def test_an_amendments_predictions_stand_apart(proctor: Any, tmp_path: Path, mon
     assert data["amended"]["outcome"]["row"] == data["frozen"]["outcome"]["row"] == 2
 
 
+def test_the_report_tells_what_was_said_and_what_came(
+    proctor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fate and reason of each, the outcome, and an amendment's own apart; a run without any says so."""
+    folder = played(tmp_path / "said", monkeypatch, SAID, amended=True)
+    text = (folder / "report.md").read_text("utf-8") if proctor("report", folder).code == 0 else ""
+    section = text[text.index("## Predictions") : text.index("## Cost")]
+    assert "| gain | P gains two, give or take one. | REFUTED | it is 0, below 1 by 1 |" in section
+    assert "registered outcome 2: It is not shown to help." in section
+    at = section.index("Predictions of amendment 1 of ")
+    assert "| later | B passes all three too. | HOLDS |" in section[at:]
+    assert "later" not in section[:at]
+    silent = played(tmp_path / "silent", monkeypatch, "")
+    assert proctor("report", silent).code == 0
+    assert "Nothing was said of the result beforehand." in (silent / "report.md").read_text("utf-8")
+
+
 def test_nothing_was_said(proctor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run without predictions says so, and ends well."""
     told = proctor("predictions", played(tmp_path, monkeypatch, ""))

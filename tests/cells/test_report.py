@@ -72,6 +72,7 @@ def test_every_section_is_there_in_order():
             "Census",
             "Conditions",
             "Contrasts",
+            "Predictions",
             "Cost",
             "Halts and voids",
             "Gates",
