@@ -32,6 +32,9 @@ def freeze_lines(frozen: Frozen) -> Iterator[str]:
         yield f"  {halt['sentence']}"
     for line in dirt_text(registration.repository):
         yield f"  {line}"
+    for name, pin in registration.pins.items():
+        if name.startswith("rate card "):
+            yield f"  prices: {name.removeprefix('rate card ')} of {pin['date']}, sha256 {pin['sha256']}"
     for name, identity in frozen.identities.items():
         if identity.digest is None:
             yield f"  model {name}: no digest from its provider; only the served name {identity.served!r} is checked"
@@ -54,7 +57,8 @@ def _refused_by(gate: str, rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
 def _test_lines(test: Mapping[str, Any]) -> Iterator[str]:
     """What a test can reach at best, and a line of its own if that is not enough."""
     best, holm = test["best_attainable_p"], test.get("best_attainable_holm")
-    reach = "the best attainable p is undefined" if best is None else f"the best attainable p is {best:.4g}"
+    nothing = "it has no p-value" if test["n"] else "there is nothing to compare"
+    reach = nothing if best is None else f"the best attainable p is {best:.4g}"
     if holm is not None and holm != best:
         reach += f", {holm:.4g} adjusted in family {test['family']!r}"
     yield f"  {test['name']}: {test['test']}, {test['alternative']}, n = {test['n']}: {reach}"

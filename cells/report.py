@@ -45,7 +45,7 @@ def document_of(facts: ReportFacts) -> Document:
         _section("Conditions", [condition_sheet(board)]),
         _section("Contrasts", _tests(facts)),
         _section("Predictions", prediction_parts(facts.foretold)),
-        _section("Cost", [arm_cost_sheet(board), condition_cost_sheet(board), *cost_sheets(board), cost_plot(facts.cells)]),
+        _section("Cost", _costs(facts)),
         _section("Halts and voids", [halt_sheet(board), tries_sheet(board)]),
         _section("Gates", gate_parts(facts.gates)),
     ]
@@ -62,6 +62,11 @@ def document_of(facts: ReportFacts) -> Document:
 def _section(title: str, parts: Iterable[Part | None]) -> Section:
     name = title.lower().replace(" ", "-")
     return Section(name=name, title=title, parts=tuple(part for part in parts if part is not None))
+
+
+def _costs(facts: ReportFacts) -> list[Part | None]:
+    board = facts.board
+    return [arm_cost_sheet(board), condition_cost_sheet(board), *cost_sheets(board), cost_plot(facts.cells)]
 
 
 def _tests(facts: ReportFacts) -> list[Part | None]:

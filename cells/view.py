@@ -19,6 +19,7 @@ from cells.figures import duration, printable
 from cells.plan import Progress, declared, remaining
 from cells.stopping import stop_line
 from harness.clock import Clock, SystemClock
+from harness.money import dollars, in_figures, sum_of
 from harness.outcome import CellOutcome, outcome_from_json
 from harness.registration import Registration
 from harness.values import ExactPrice, Void
@@ -64,7 +65,7 @@ def tally(registration: Registration, progress: Progress, *, left_s: float | Non
     cells = declared(registration, progress).cells
     final = [outcome for cell in cells if (outcome := progress.final(cell)) is not None]
     prices = [outcome.spend.price for outcome in outcomes]
-    exact = [price.usd for price in prices if isinstance(price, ExactPrice)]
+    exact = [dollars(price.usd) for price in prices if isinstance(price, ExactPrice)]
     return Tally(
         total=len(cells),
         done=len(final),
@@ -73,7 +74,7 @@ def tally(registration: Registration, progress: Progress, *, left_s: float | Non
         void_tries=sum(isinstance(outcome.end, Void) for outcome in outcomes),
         tokens=sum(outcome.spend.charged_tokens for outcome in outcomes),
         tokens_estimated=any(outcome.spend.estimated for outcome in outcomes),
-        usd=sum(exact) if prices and len(exact) == len(prices) else None,
+        usd=in_figures(sum_of(exact)) if prices and len(exact) == len(prices) else None,
         calls=sum(outcome.spend.calls for outcome in outcomes),
         left_s=left_s,
     )

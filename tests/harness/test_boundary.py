@@ -11,13 +11,15 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from cells.recorded_calls import recorded_calls
 from harness.boundary import MeteredModel, WatchedCheck, WatchedWorkspace
 from harness.clock import SystemClock
 from harness.errors import Blamed, ContentRefused, ModelServerError, WindowExceeded, WorkspaceError
 from harness.messages import Completion, Decoding, Message, Request, ToolCall
 from harness.meter import Bounds, Ledger, Meter, Scope, upper_estimate
+from harness.pricing import PriceList, RateTable, Tariff
 from harness.transcript import Transcript, read_transcript
-from harness.values import Usage, Void
+from harness.values import ExactPrice, Usage, Void
 
 pytestmark = pytest.mark.anyio
 
@@ -97,6 +99,20 @@ async def test_another_served_model_is_a_finding(tmp_path: Path) -> None:
         right = MeteredModel(Answering(completion()), meter(), transcript, served="m")
         await right.complete(REQUEST)
         assert right.findings() == ()
+
+
+async def test_a_stranger_is_a_finding_and_priced_by_its_own_rates(tmp_path: Path) -> None:
+    """Of 15 tokens each, those of the model at a dollar and those of the stranger at three, and a sentence on it."""
+    rates = {name: Tariff(base=RateTable.of(input=rate, output=rate)) for name, rate in (("m", 1), ("other", 3))}
+    prices = PriceList(expected="m", tariffs=rates)
+    counted = Meter([Scope(name="cell", bounds=Bounds(), ledger=Ledger())], clock=SystemClock(), rates=prices)
+    with Transcript(tmp_path / "t.jsonl") as transcript:
+        for name in ("m", "other"):
+            model = MeteredModel(Answering(completion(served_model=name)), counted, transcript, served="m")
+            await model.complete(REQUEST)
+        assert len(model.findings()) == 1
+    assert counted.spend().price == ExactPrice(usd=0.00006)
+    assert [call.served for call in recorded_calls(read_transcript(tmp_path / "t.jsonl"))] == ["m", "other"]
 
 
 @pytest.mark.parametrize("error", [ModelServerError("gone"), ZeroDivisionError("a provider's own bug")])
