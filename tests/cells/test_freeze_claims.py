@@ -182,6 +182,20 @@ async def test_the_family_is_taken_into_account(tmp_path: Path, monkeypatch: pyt
     assert lines.count("it can't reach 0.05") == 4
 
 
+async def test_a_count_rule_has_no_p_to_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is outside the family, so that the contrast beside it stands alone."""
+    rule = SECOND.replace('"B over P"', '"counted"') + 'test = "count-rule"\nseparation = 2\n'
+    with fakes(monkeypatch, fake_backend(tmp_path)):
+        path = write_experiment(tmp_path, replicates=2)
+        path.write_text(path.read_text("utf-8") + rule, "utf-8")
+        frozen = await freeze(path, tmp_path / "runs", clock=SystemClock())
+    tests = frozen.registration.outlook["tests"]
+    assert [(test["best_attainable_holm"], test["in_reach"]) for test in tests] == [(0.5**6, True), (None, None)]
+    assert "counted: count rule, without a p-value, greater, n = 6: it has no p-value" in "\n".join(
+        freeze_lines(frozen)
+    )
+
+
 async def test_what_can_not_be_built_is_named_with_its_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each condition that a gate refuses, its reason once, its replicates counted."""
     _frozen, lines = await lines_of(tmp_path, monkeypatch, 'extras = ["none", "statement"]\n', replicates=2)
