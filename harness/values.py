@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -70,6 +71,12 @@ class Unit:
         return f"{self.benchmark}|{self.model}|{self.task}"
 
 
+@lru_cache(maxsize=1 << 16)
+def _unit(benchmark: str, model: str, task: str) -> Unit:
+    """Readings ask for the unit of each cell many times over; each is made and checked once."""
+    return Unit(benchmark=benchmark, model=model, task=task)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class CellKey:
     """A condition `(task, arm, extras, model)` and a replicate. No field has a default: a key with a gap is refused."""
@@ -90,7 +97,7 @@ class CellKey:
     @property
     def unit(self) -> Unit:
         """The unit that this cell's outcome is paired by."""
-        return Unit(benchmark=self.benchmark, model=self.model, task=self.task)
+        return _unit(self.benchmark, self.model, self.task)
 
     @property
     def condition(self) -> str:
