@@ -21,7 +21,7 @@ from harness.analysis import Quantity
 from harness.errors import IntegrityError
 from harness.values import Declared, End, Halt
 
-__all__ = ["Charge", "ChargedTo", "Charges", "Per", "charge_of", "read_charges"]
+__all__ = ["Charge", "ChargedTo", "Charges", "Per", "charge_of", "read_charges", "refuse_leaks"]
 
 ChargedTo: TypeAlias = Literal["ARM", "SUNK"]
 
