@@ -162,7 +162,7 @@ def _spread(item: RatioReading) -> Iterable[str]:
         yield f"Below the floor of the registered spread, either way round: {', '.join(item.below_floor)}."
     wide, own = item.wide, item.own_spread
     if wide is not None:
-        chances = ", ".join(f"{rate_text(chance)} at {n} cells" for n, chance in wide.probability.items())
+        chances = ", ".join(f"{rate_text(chance)} at {n} cells" for n, chance in wide.probability)
         yield (
             f"Spread clause: largest over {wide.ratio:g} times the smallest has probability {chances or UNDEFINED}; of "
             f"{wide.conditions} conditions {figure(wide.expected, 1)} are expected to look so by sampling alone, "

@@ -25,6 +25,8 @@ def read_added(
     added: Sequence[Contrast], settled: Settled, status: Status, analysis: Analysis
 ) -> tuple[ContrastReading, ...]:
     """Read the contrasts that came after the data: apart, and adjusted with no family."""
+    if not added:
+        return ()
     taken_over = declared_set(settled.declared)
     return tuple(
         _in_words(read_contrast(item, settled, status, analysis, taken_over=taken_over, registered=False))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,12 +27,12 @@ class Wide:
     """
     The spread clause: a condition looks wide when its largest figure is over `ratio` times its smallest.
 
-    `probability` is by number of cells, under the registered spread; `expected` is its sum over the `conditions` with
-    two figures or more, how many look wide by sampling alone; `seen` is how many of them do.
+    `probability` has the chance of it by number of cells, (n, chance), under the registered spread; `expected` is its
+    sum over the `conditions` with two figures or more, how many look wide by sampling alone; `seen` is how many do.
     """
 
     ratio: float
-    probability: Mapping[int, float]
+    probability: tuple[tuple[int, float], ...]
     conditions: int
     expected: float
     seen: int
@@ -75,7 +75,7 @@ def read_wide(item: Ratio, conditions: Sequence[Figures]) -> Wide | None:
     ranges = [max(of)[0] / min(of)[0] for of in conditions]
     return Wide(
         ratio=item.wide,
-        probability=probability,
+        probability=tuple(probability.items()),
         conditions=len(conditions),
         expected=math.fsum(probability[n] * times for n, times in sizes.items()),
         seen=sum(wide > item.wide for wide in ranges),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeAlias
 
 from cells.pair_counts import PairCounts, PairState, count_pairs
+from cells.pairing import sides
 from cells.readable import Cell
 from cells.stats import clopper_pearson, mcnemar_exact, smoothed_odds_ratio
 from harness.errors import IntegrityError
@@ -122,16 +123,19 @@ def check_pooled(name: str, pooled: PairCounts, strata: Iterable[Stratum]) -> No
             )
 
 
-def unplaced(item: Contrast, cells: Iterable[Cell], groupings: Sequence[Grouping]) -> list[str]:
+def unplaced(item: Contrast, cells: Sequence[Cell], groupings: Sequence[Grouping]) -> list[str]:
     """A complaint for each split of a contrast under which a unit of it has no place; the first unit is named."""
-    units = dict.fromkeys(cell.unit for cell in cells if cell.arm in {item.treatment, item.control})
     splits = {"strata": item.strata, "cluster": () if item.cluster is None else (item.cluster,)}
     if item.bootstrap is not None:
         splits |= {"bootstrap strata": item.bootstrap.strata, "bootstrap cluster": (item.bootstrap.cluster,)}
+    splits = {what: names for what, names in splits.items() if names}
+    if not splits:
+        return []
+    units = dict.fromkeys(cell.unit for side in sides(item, cells) for cell in side)
     complaints = []
     for what, names in splits.items():
         place = placer(names, groupings)
-        lost = [unit for unit in units if item.model in {None, unit.model} and place(unit) is None]
+        lost = [unit for unit in units if place(unit) is None]
         if lost:
             complaints.append(
                 f"{item.name}: {what} {', '.join(names)}: {len(lost)} units have no place, the first is {lost[0]}: "

@@ -112,6 +112,8 @@ def test_a_unit_without_a_place_is_refused_at_the_freeze():
     assert refuse_unreadable(analysis, cells()) is None
     with pytest.raises(ExperimentError, match=r"C1: strata difficulty: 2 units have no place, the first is made\|m\|3"):
         refuse_unreadable(analysis, cells((1, 3, 4)))
+    elsewhere = [key(3, "A", extras="statement"), key(3, "Z"), *cells()]
+    assert refuse_unreadable(analysis, elsewhere) is None  # neither is a cell of the contrast
 
 
 @pytest.mark.parametrize(

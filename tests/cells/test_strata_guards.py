@@ -1,5 +1,6 @@
 """Strata add up to their pool or raise, guards say yes and no, bootstraps and spreads are read as registered."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -212,7 +213,7 @@ def test_the_spread_clause_expects_by_the_registered_sd_and_counts_what_is_seen(
     board = costs([([1, 1.2, 1.6], [1, 1.1]), ([2, 2, 2], [1, 4]), ([1, None], [3])], wide=1.5)
     (reading,) = board.ratios
     two, three = (spread_probability(1.5, 0.30458, n) for n in (2, 3))
-    assert reading.wide.probability == {2: two, 3: three}
+    assert reading.wide.probability == ((2, two), (3, three))
     assert (reading.wide.conditions, reading.wide.seen) == (4, 2)
     assert reading.wide.expected == pytest.approx(2 * two + 2 * three)
     text = plain_scoreboard(board)
@@ -223,8 +224,18 @@ def test_the_spread_clause_expects_by_the_registered_sd_and_counts_what_is_seen(
 def test_twenty_conditions_of_three_are_expected_to_look_wide_twelve_times():
     """As the published campaign says of its own registered spread: 0.614, about 12 of 20."""
     (reading,) = costs([([1, 1, 1], [1, 1, 1])] * 10, wide=1.5).ratios
-    assert reading.wide.probability == {3: pytest.approx(0.614, abs=5e-4)}
+    assert reading.wide.probability == ((3, pytest.approx(0.614, abs=5e-4)),)
     assert (reading.wide.conditions, round(reading.wide.expected), reading.wide.seen) == (20, 12, 0)
+
+
+def test_all_of_it_is_json():
+    """Everything that an analysis can hold comes through JSON as it is: no key that is no text, no NaN."""
+    bootstrap = {"cluster": "task", "replicates": 1000, "seed": 1}
+    data = scoreboard_to_json(board_of(strata=["part"], guards=[HARM, STRATA], bootstrap=bootstrap))
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    data = scoreboard_to_json(costs([([1, 1.2, 1.6], [1, 1.1])], wide=1.5))
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert [row[0] for row in data["ratios"][0]["wide"]["probability"]] == [2, 3]
 
 
 def test_the_runs_own_spread_is_told_and_gates_nothing():
