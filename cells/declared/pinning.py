@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, is_dataclass
 
 from cells.declared.rows import ForeignCell
 from harness.canonical import digest_json
 
-__all__ = ["row_digest"]
+__all__ = ["pinned_names", "row_digest"]
 
 SHOWN = 16
 """Digits of a row's digest: enough for a row among those of one cell, and short enough to stand in a list."""
@@ -25,3 +25,11 @@ def row_digest(rows: Sequence[ForeignCell]) -> str:
         }
         tries.append({**row.cell._asdict(), **plain})
     return digest_json(tries)[:SHOWN]
+
+
+def pinned_names(cells: Iterable[ForeignCell]) -> str:
+    """The text of a `cells_file`: the name of each cell and, after a tab, the digest of its rows."""
+    rows: dict[str, list[ForeignCell]] = {}
+    for cell in cells:
+        rows.setdefault(str(cell.cell), []).append(cell)
+    return "".join(f"{name}\t{row_digest(of_cell)}\n" for name, of_cell in rows.items())

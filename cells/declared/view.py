@@ -14,7 +14,7 @@ from cells.score_tables import NAMED
 from cells.score_view import Part, sheets_of
 from cells.stats import best_attainable_p
 
-__all__ = ["parts_of"]
+__all__ = ["accord_lines", "parts_of", "reading_lines", "source_lines"]
 
 SHORT = 12
 """Digits of a set's digest beside a table; the reading's own lines and the JSON have all."""
@@ -22,22 +22,24 @@ SHORT = 12
 
 def parts_of(found: SideBySide) -> list[Part]:
     """Everything that a person is shown, in order."""
-    parts: list[Part] = [_accords(found), _sources(found)]
+    parts: list[Part] = [accord_lines(found), source_lines(found)]
     for reading in found.readings:
-        parts.append(_head(reading))
+        parts.append(reading_lines(reading))
         over = f"{reading.name}, set {reading.digest[:SHORT]}"
         parts += [replace(sheet, title=f"{sheet.title} [{over}]") for sheet in sheets_of(reading.board)]
     return [part for part in parts if part]
 
 
-def _accords(found: SideBySide) -> list[str]:
+def accord_lines(found: SideBySide) -> list[str]:
+    """What the readings say of each other, where they disagree first."""
     apart = [accord.sentence for accord in found.accords if not accord.whole]
     alike = [accord.sentence for accord in found.accords if accord.whole]
     lines = [f"the readings disagree, or can't be held against each other, in {len(apart)} ways:"] if apart else []
     return [*lines, *(f"- {line}" for line in apart), *alike]
 
 
-def _sources(found: SideBySide) -> list[str]:
+def source_lines(found: SideBySide) -> list[str]:
+    """What was asked, by which declaration, of which files; and the cells that are in no reading."""
     lines = [f"question: {found.question}", f"declaration {found.declaration}"]
     lines += [f"source {path}, SHA-256 {digest}" for path, digest in found.sources.items()]
     if found.elsewhere:
@@ -53,7 +55,8 @@ def _named(names: Sequence[str]) -> str:
     return f"{len(names)} cells: " + ", ".join(names[:NAMED]) + more
 
 
-def _head(reading: DeclaredReading) -> list[str]:
+def reading_lines(reading: DeclaredReading) -> list[str]:
+    """A reading's set, its size, its problems, and what each comparison came to."""
     board = reading.board
     note = f": {reading.note}" if reading.note else ""
     lines = [
