@@ -8,16 +8,19 @@ exist is printed as `undefined`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from shlex import quote
 
+from cells.audit.kept import audit_lines
 from cells.comparison_tables import contrast_sheets, ratio_sheets
 from cells.cost_tables import cost_sheets
 from cells.figures import UNDEFINED
-from cells.report_document import Commands, Document, Part, Prose, Section
+from cells.readings import Scoreboard
+from cells.report_document import Commands, Document, Facts, Part, Prose, Section
 from cells.report_facts import ReportFacts
 from cells.report_plots import cost_plot, discordant_plot, premium_plots, unlock_plot
 from cells.report_predictions import prediction_parts
-from cells.report_sections import control_parts, fence_parts, gate_parts, plan_parts, registration_parts
+from cells.report_sections import audit_parts, control_parts, fence_parts, gate_parts, plan_parts, registration_parts
 from cells.score_tables import (
     arm_cost_sheet,
     class_sheets,
@@ -48,15 +51,23 @@ def document_of(facts: ReportFacts) -> Document:
         _section("Cost", _costs(facts)),
         _section("Halts and voids", [halt_sheet(board), tries_sheet(board)]),
         _section("Gates", gate_parts(facts.gates)),
+        _section("Audit", audit_parts(facts)),
     ]
     further = _further(facts, sections)
     sections += [_section("Further tables", further)] if further else []
+    sections += [_section("As amended", amended_parts(facts.amended))] if facts.amended is not None else []
     return Document(
         title=str(registration.get("name", board.registration_id)),
         question=str(registration.get("question", UNDEFINED)),
-        head=tuple(line.removeprefix("- ") for line in standing(board)),
+        head=_head(facts),
         sections=(*sections, _section("Check it again", _how(facts))),
     )
+
+
+def _head(facts: ReportFacts) -> tuple[str, ...]:
+    """The statistical side and the audit's, side by side: neither verdict is a part of the other."""
+    amended = () if facts.amended is None else (f"amended {facts.counts['amendments']} times: see As amended",)
+    return (*head_lines(facts.board), *amended, *audit_lines(facts.audits))
 
 
 def _section(title: str, parts: Iterable[Part | None]) -> Section:
@@ -83,6 +94,19 @@ def _further(facts: ReportFacts, sections: Iterable[Section]) -> list[Part]:
     return [sheet for sheet in sheets_of(facts.board) if sheet not in placed]
 
 
+def amended_parts(board: Scoreboard) -> list[Part]:
+    """The reading as it is now, all that its scoreboard says: beside the frozen reading and never in its place."""
+    sheets = [replace(sheet, title=f"{sheet.title} [as amended]") for sheet in sheets_of(board)]
+    plots = [discordant_plot(board), *premium_plots(board)]
+    shown = [replace(plot, title=f"{plot.title} [as amended]") for plot in plots if plot is not None]
+    return [Facts(lines=head_lines(board)), *sheets, *shown]
+
+
+def head_lines(board: Scoreboard) -> tuple[str, ...]:
+    """What a scoreboard is of, and whether its verdicts may be read."""
+    return tuple(line.removeprefix("- ") for line in standing(board))
+
+
 def _how(facts: ReportFacts) -> list[Part]:
     head = "" if facts.board.head is None else f" --head {quote(facts.board.head)}"
     return [
@@ -91,7 +115,7 @@ def _how(facts: ReportFacts) -> list[Part]:
             lines=(
                 f"proctor verify RUN{head} # the record, its blobs and transcripts are whole, up to this head",
                 "proctor rescore RUN # the referee judges the recorded exhibits again; no model is called",
-                "proctor audit RUN # what each gate refused, and what would have been accepted without it",
+                "proctor audit RUN # the record is held to every invariant, and what each gate refused",
                 "proctor score RUN --json # every reading, made again from the record",
                 "proctor report RUN # this report, made again: the same record gives the same bytes",
             )

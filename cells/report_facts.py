@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cells.boards import boards_of
+from cells.amended import Amended, amended_plan
+from cells.boards import Boards, boards
 from cells.cell_lines import CellLine, cell_lines
 from cells.cost_marks import cost_marks
 from cells.foretold import Foretold, foretold, foretold_to_json
@@ -21,7 +22,7 @@ from harness.blobs import BlobStore
 from harness.experiment import Experiment
 from harness.registration import Registration, load_registration
 
-__all__ = ["ReportFacts", "facts_to_json", "run_facts"]
+__all__ = ["ReportFacts", "amendment_facts", "facts_to_json", "run_facts"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +34,8 @@ class ReportFacts:
     probing, as the record keeps them. `controls` are the referee's: each row has `task`, `name`, `reading`, `standing`,
     `held`. `plan` holds facts about the run that stand in no other table, by name; `gates` what was refused, and how it
     would have read; `cells` a line for each declared cell; `unlocks` are empty where no seat worked in rounds;
-    `foretold` is what became of what was said beforehand, None if nothing was.
+    `foretold` is what became of what was said beforehand, None if nothing was. `board`, and with it `cells`, is the
+    reading as it was frozen; `amended` stands beside it where there are `amendments`; `audits` are the kept verdicts.
     """
 
     registration: Mapping[str, Any]
@@ -45,6 +47,9 @@ class ReportFacts:
     cells: Sequence[CellLine] = ()
     unlocks: Sequence[Unlocks] = ()
     foretold: Foretold | None = None
+    amended: Scoreboard | None = None
+    amendments: Sequence[Amended] = ()
+    audits: Sequence[Mapping[str, Any]] = ()
 
     @property
     def counts(self) -> dict[str, Any]:
@@ -59,6 +64,8 @@ class ReportFacts:
             "probes_not_measured": len(self.probes) - held[True] - held[False],
             "controls": len(self.controls),
             "controls_that_hold": sum(bool(row["held"]) for row in self.controls),
+            "amendments": len(self.amendments),
+            "audits": len(self.audits),
             "tasks_and_suites_pinned": sum(name.startswith(("task ", "suite ")) for name in pins),
             "cells": len(self.cells),
             "cells_by_cost": {f"{name}, {arm}": len(group) for (name, arm), group in marks.rows.items()},
@@ -78,40 +85,54 @@ def facts_to_json(facts: ReportFacts) -> dict[str, Any]:
         "cells": [asdict(cell) for cell in facts.cells],
         "unlocks": [asdict(item) for item in facts.unlocks],
         "foretold": None if facts.foretold is None else foretold_to_json(facts.foretold),
+        "amended": None if facts.amended is None else scoreboard_to_json(facts.amended),
+        "amendments": [amendment_facts(item) for item in facts.amendments],
+        "audits": [dict(audit) for audit in facts.audits],
         "counts": facts.counts,
     }
 
 
-def run_facts(folder: Path, board: Scoreboard) -> ReportFacts:
-    """The facts of the run in `folder`, whose scoreboard is `board`."""
+def amendment_facts(item: Amended) -> dict[str, Any]:
+    """What a report says of an amendment."""
+    head = {"number": item.number, "dated": item.dated, "outcomes_before_it": item.outcomes}
+    return {**head, "changes": item.content.changes, "because": item.content.reason}
+
+
+def run_facts(folder: Path) -> ReportFacts:
+    """The facts of the run in `folder`: its record as it was frozen and, where it was amended, as it is now."""
     import json
 
     registration = load_registration(folder)
-    progress, _head = read_run(folder)
-    settled = settle(registration.cells, progress.outcomes())
+    progress, head = read_run(folder)
+    found = boards(registration, progress, head=None if head is None else str(head))
+    plan = amended_plan(registration, found.amendments)
+    added = set(plan.added)
+    settled = settle(registration.cells, [outcome for outcome in progress.outcomes() if outcome.cell not in added])
     controls = [
         {"task": body["task"], **row} for _task, body in sorted(progress.controls.items()) for row in body["rows"]
     ]
     return ReportFacts(
         registration={**json.loads(registration.to_bytes()), "digest": registration.digest},
-        board=board,
+        board=found.frozen,
+        amended=found.amended,
+        amendments=found.amendments,
+        audits=found.audits,
         probes=progress.fences["rows"] if progress.fences is not None else [],
         controls=controls,
         plan=_plan_facts(registration, progress),
         gates=read_trips(registration, progress.outcomes(), {}, BlobStore(folder / "blobs")),
         cells=tuple(cell_lines(registration.id, settled)),
         unlocks=read_unlocks(folder, settled),
-        foretold=_foretold(folder, registration),
+        foretold=_foretold(registration, found),
     )
 
 
-def _foretold(folder: Path, registration: Registration) -> Foretold | None:
+def _foretold(registration: Registration, found: Boards) -> Foretold | None:
     """What became of what was said of the result, over the frozen reading and the amended one."""
     experiment = Experiment.model_validate(dict(registration.experiment))
-    boards = boards_of(folder)
-    later = any(item.content.predictions for item in boards.amendments)
+    later = any(item.content.predictions for item in found.amendments)
     said = experiment.predictions or experiment.outcomes or experiment.adverse or later
-    return foretold(experiment.predictions, boards) if said else None
+    return foretold(experiment.predictions, found) if said else None
 
 
 def _plan_facts(registration: Registration, progress: Progress) -> dict[str, Any]:

@@ -7,13 +7,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cells.audit.kept import audit_lines
 from cells.figures import UNDEFINED
 from cells.gate_trips import GateTrips
 from cells.report_document import Facts, Part, Prose
-from cells.report_facts import ReportFacts
+from cells.report_facts import ReportFacts, amendment_facts
 from cells.score_tables import Sheet
+from harness.repository import dirt_text
 
-__all__ = ["PROBE_COLUMNS", "control_parts", "fence_parts", "gate_parts", "plan_parts", "registration_parts", "written"]
+__all__ = [
+    "PROBE_COLUMNS",
+    "audit_parts",
+    "control_parts",
+    "fence_parts",
+    "gate_parts",
+    "plan_parts",
+    "registration_parts",
+    "rows_sheet",
+    "written",
+]
 
 PROBE_COLUMNS = ("probe", "language", "expected", "finding_up", "evidence_up", "weakening", "finding_down", "holds")
 """What is shown of a probe's row, by its names in the record."""
@@ -35,7 +47,7 @@ def written(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _rows_sheet(title: str, rows: Sequence[Mapping[str, Any]]) -> Sheet:
+def rows_sheet(title: str, rows: Sequence[Mapping[str, Any]]) -> Sheet:
     """Rows of one kind, under the names that their fields have in the record."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     return Sheet(
@@ -53,6 +65,7 @@ def registration_parts(facts: ReportFacts) -> list[Part]:
     for name, label in (("digest", "digest of its bytes"), ("frozen_at", "frozen at"), ("source", "from")):
         if registration.get(name) is not None:
             lines.append(f"{label} {registration[name]}")
+    lines += _repository(registration.get("repository"))
     pins = registration.get("pins", {})
     shown = {name: pin for name, pin in pins.items() if not name.startswith(BY_TASK)}
     if len(shown) < len(pins):
@@ -61,7 +74,24 @@ def registration_parts(facts: ReportFacts) -> list[Part]:
     if shown:
         rows = tuple((name, _pin_text(pin)) for name, pin in sorted(shown.items()))
         parts.append(Sheet(title="What was pinned", header=("pin", "digest or facts"), rows=rows, left=2))
-    return parts
+    amendments = [amendment_facts(item) for item in facts.amendments]
+    return [*parts, rows_sheet("Amendments", amendments) if amendments else Prose(text="There is no amendment.")]
+
+
+def _repository(found: Mapping[str, Any] | None) -> list[str]:
+    """The commit that the experiment file stood in, and what of the tree was not committed."""
+    if found is None:
+        return ["git commit: none, the experiment file stood in no repository"]
+    commit = [f"git commit {found['commit']}"] if found.get("commit") else []
+    return [*commit, *dirt_text(found)]
+
+
+def audit_parts(facts: ReportFacts) -> list[Part]:
+    """The verdicts of the audits that the record keeps: none of them takes the place of another, or of a test's."""
+    return [
+        Prose(text="The audit's verdict is of the record, and no part of any test's."),
+        Facts(lines=tuple(audit_lines(facts.audits))),
+    ]
 
 
 def _pin_text(pin: object) -> str:
@@ -83,7 +113,7 @@ def fence_parts(facts: ReportFacts) -> list[Part]:
         f"{counts['probes_not_measured']} were not measured."
     )
     shown = [{column: row.get(column) for column in PROBE_COLUMNS} for row in known]
-    return [Prose(text=told), _rows_sheet("Probes of the fence", shown)]
+    return [Prose(text=told), rows_sheet("Probes of the fence", shown)]
 
 
 def control_parts(facts: ReportFacts) -> list[Part]:
@@ -99,14 +129,14 @@ def control_parts(facts: ReportFacts) -> list[Part]:
         left=4,
     )
     failed = [row for row in facts.controls if not row["held"]]
-    return [Prose(text=told), sheet, *([_rows_sheet("Controls that do not hold", failed)] if failed else [])]
+    return [Prose(text=told), sheet, *([rows_sheet("Controls that do not hold", failed)] if failed else [])]
 
 
 def plan_parts(facts: ReportFacts) -> list[Part]:
     """Facts about the run, and the cells that a gate did not let be built; they are no part of the declared set."""
     lines = tuple(f"{name.replace('_', ' ')}: {written(value)}" for name, value in facts.plan.items())
     refused = facts.registration.get("refused", ())
-    return [Facts(lines=lines), *([_rows_sheet("Cells refused at freeze", refused)] if refused else [])]
+    return [Facts(lines=lines), *([rows_sheet("Cells refused at freeze", refused)] if refused else [])]
 
 
 def gate_parts(gates: GateTrips) -> list[Part]:

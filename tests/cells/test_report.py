@@ -76,6 +76,7 @@ def test_every_section_is_there_in_order():
             "Cost",
             "Halts and voids",
             "Gates",
+            "Audit",
             "Check it again",
         ),
     ]
