@@ -21,6 +21,7 @@ from cells.declared.declaration import Declaration
 from cells.run import run
 from harness.experiment import Experiment, load_experiment
 from harness.plugins import KINDS
+from harness.rate_cards import read_rate_card
 from harness.tasks.card import CardTable, ProctorTable
 from harness.tasks.folder import HARBOR_KEYS
 from tests.cells.houses import Quiet, fake_backend, fakes, frozen_run
@@ -171,6 +172,8 @@ def kind_of(data: dict[str, Any]) -> str:
     """What a block of TOML is a part of."""
     if set(data) <= set(Experiment.model_fields):
         return "experiment"
+    if str(data.get("schema")).startswith("proctor-rates/"):
+        return "rates"
     if set(data) <= set(Declaration.model_fields):
         return "declaration"
     if "proctor" in data and set(data) <= HARBOR_KEYS | {"proctor"}:
@@ -199,6 +202,8 @@ def test_toml_on_a_page_is_valid(text):
             model.model_validate(data["proctor"])
         case "mutant":
             assert data["edit"]
+        case "rates":
+            read_rate_card(text.encode(), "page")
         case unknown:
             pytest.fail(f"neither an experiment file nor a card, mutant or distribution: {unknown}: {sorted(data)}")
 
