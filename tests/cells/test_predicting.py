@@ -195,7 +195,7 @@ def test_running_a_stopped_run_again_ends_with_5(proctor: Any, tmp_path: Path, m
 
 
 def test_the_quickstart_says_what_it_expects() -> None:
-    """What the example says of its result can be, over its ten tasks; over other tasks it would be refused."""
+    """What the example says of its result can be, over its tasks; over other tasks it would be refused."""
     experiment = load_experiment(ROOT / "examples" / "quickstart")
     assert experiment.predictions
     assert experiment.outcomes
