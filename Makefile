@@ -29,7 +29,7 @@ live: ## The tests that need them; an engine is started, and ended again, if non
 coverage: ## The fast tests once more, in one process, with the share of lines and branches that they reach
 	@sh .ci/gate.sh coverage
 
-bench: ## Measure start-up, the price of a trivial cell and of a file tool, and memory against their limits
+bench: ## Measure start-up, verification, the price of a trivial cell and of a file tool, and memory against their limits
 	@sh .ci/bench.sh
 
 clean: ## Remove .venv, caches and build/; runs/ and the state folder stay

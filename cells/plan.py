@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cells.amended import AmendedPlan, amended_plan, amendments_in
+from harness.canonical import digest_bytes
+from harness.errors import IntegrityError
 from harness.outcome import CellOutcome, outcome_from_json
 from harness.record import Head, read_entries
 from harness.registration import Registration
@@ -82,13 +84,37 @@ def read_run(folder: Path) -> tuple[Progress, Head | None]:
     """
     What the record of a run folder says so far, and its head; empty and None before the first entry.
 
-    Raises `IntegrityError` when a line does not verify.
+    Raises `IntegrityError` when a line does not verify, when it says what no entry of its kind can, when the record is
+    another registration's, or when it ends before the line that its own head names.
     """
     path, progress, head = folder / "record.jsonl", Progress(), None
+    expected = _local_head(folder)  # before the record is read, which may grow meanwhile
     for entry in read_entries(path) if path.exists() else ():
-        progress.add(entry.kind, entry.body)
+        if entry.seq == 0 and entry.prev != _genesis(folder):
+            raise IntegrityError(f"{path}, line 1: it does not belong to this run's registration")
+        try:
+            progress.add(entry.kind, entry.body)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            what = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            raise IntegrityError(f"{path}, line {entry.seq + 1}: no {entry.kind} says this: {what}") from None
         head = Head(entry.seq, entry.sha256)
+    last = -1 if head is None else head.seq
+    if expected is not None and last < expected.seq:
+        raise IntegrityError(f"{path}: lines {last + 2} to {expected.seq + 1} are missing; its head is {expected}")
     return progress, head
+
+
+def _genesis(folder: Path) -> str:
+    """What the first line hangs on."""
+    return digest_bytes((folder / "registration.json").read_bytes())
+
+
+def _local_head(folder: Path) -> Head | None:
+    path = folder / "head"
+    try:
+        return Head.parse(path.read_text("ascii")) if path.exists() else None
+    except ValueError as error:
+        raise IntegrityError(f"{path}: {error}") from None
 
 
 def remaining(registration: Registration, progress: Progress) -> Sequence[CellKey]:

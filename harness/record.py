@@ -8,10 +8,10 @@ close the brace, hash. `prev` is the `sha256` of the line before; on the first l
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +23,7 @@ from harness.lock import RunLock
 __all__ = ["Entry", "Head", "Record", "decode_line", "encode_line", "read_entries"]
 
 _TAIL = b',"sha256":"'
+_KEYS = frozenset({"at", "body", "kind", "prev", "seq"})
 _TAIL_LENGTH = len(_TAIL) + 64 + len(b'"}')
 
 
@@ -72,10 +73,18 @@ def decode_line(line: bytes) -> Entry:
     sha256 = tail[len(_TAIL) : -2].decode("ascii", "replace")
     if digest_bytes(core) != sha256:
         raise ValueError("its bytes are not the ones that its sha256 was taken over")
-    data = json.loads(core)
-    if not isinstance(data, dict) or set(data) != {"at", "body", "kind", "prev", "seq"}:
+    data = _reader()(core)
+    if not isinstance(data, dict) or data.keys() != _KEYS:
         raise ValueError("it is not an object of at, body, kind, prev, seq and sha256")
     return Entry(sha256=sha256, **data)
+
+
+@cache
+def _reader() -> Callable[[bytes], Any]:
+    """A parser of JSON that takes half the time of the standard library's: a record may have a million lines."""
+    from pydantic_core import from_json
+
+    return from_json
 
 
 def read_entries(path: Path) -> Iterator[Entry]:

@@ -147,15 +147,16 @@ class FileCheck:
         self.looked_at["outcomes"] += 1
         where = f"line {entry.seq + 1}"
         try:
-            path = transcript_path(self._folder, CellKey(**entry.body["cell"]), entry.body["attempt"])
-            exhibit, transcript = entry.body["exhibit"], entry.body["transcript"]
+            body = entry.body
+            cell, attempt, exhibit, transcript = body["cell"], body["attempt"], body["exhibit"], body["transcript"]
+            path = None if transcript is None else transcript_path(self._folder, CellKey(**cell), attempt)
         except (KeyError, TypeError, ValueError) as error:
             what = f"it is no outcome of a try: {type(error).__name__}: {error}"
             self.problems.append(Problem(where=where, what=what))
             return
         if exhibit is not None:
             self._check_exhibit(exhibit, where)
-        if transcript is not None:
+        if path is not None:
             self._check_transcript(path, transcript, where)
 
     def ended(self) -> None:

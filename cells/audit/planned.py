@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from cells.plan import Progress
 from cells.readings import Scoreboard
 from harness.amendment import Amendment
 from harness.errors import IntegrityError, ProctorError
+from harness.outcome import CellOutcome
 from harness.record import Entry
 
 __all__ = ["Amendments", "PairingKeys", "PooledIsSum"]
@@ -121,11 +123,23 @@ class PooledIsSum(Invariant):
 
     def saw(self, entry: Entry) -> Iterable[Finding]:
         """One entry; see `Invariant`."""
-        try:
-            self._progress.add(entry.kind, _slim(entry.body) if entry.kind == "cell.ended" else entry.body)
-        except (KeyError, TypeError, ValueError):  # reported by those whose entry it is
-            self._readable = False
+        outcome = self.run.outcome(entry)
+        if outcome is not None:
+            self._take(outcome)
+        elif entry.kind != "cell.ended":
+            try:
+                self._progress.add(entry.kind, entry.body)
+            except (AttributeError, KeyError, TypeError, ValueError):  # reported by those whose entry it is
+                self._readable = False
         return ()
+
+    def _take(self, outcome: CellOutcome) -> None:
+        """Of a cell's VOIDs the last alone is counted: memory grows with the cells, and not with their tries."""
+        tries = self._progress.tries.setdefault(outcome.cell, [])
+        if tries and not tries[-1].is_final:
+            del tries[-1]
+        tries.append(_slim(outcome))
+        self._progress.started.pop(outcome.cell, None)
 
     def ended(self) -> Iterable[Finding]:
         """The whole; see `Invariant`."""
@@ -144,13 +158,13 @@ class PooledIsSum(Invariant):
                     yield self.found(f"{label} scoreboard", what)
 
 
-def _slim(body: Mapping[str, Any]) -> dict[str, Any]:
-    """An outcome without what no figure is made of: what every cell is held in memory with."""
-    slim = {**body, "room": {}, "findings": []}
-    for name in ("verdict", "would_be"):
-        if slim.get(name) is not None:
-            slim[name] = {**slim[name], "tests": [], "tiers": [], "detail": "", "limits": {}}
-    return slim
+def _slim(outcome: CellOutcome) -> CellOutcome:
+    """An outcome without what no figure is made of: one of every cell is held in memory."""
+    verdict, would_be = (
+        None if said is None else replace(said, tests=(), tiers=(), detail="", limits={})
+        for said in (outcome.verdict, outcome.would_be)
+    )
+    return replace(outcome, room={}, findings=(), verdict=verdict, would_be=would_be)
 
 
 _COUNTED = ("planned", "buildable", "fired", "judged", "passed", "halted", "void", "unscorable", "refused", "missing")

@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from cells.run import run
+from harness.blobs import BlobStore
 from harness.canonical import canonical_bytes, digest_bytes
 from harness.errors import ModelServerError
 from harness.messages import Completion, Request
@@ -142,3 +143,25 @@ def retold(folder: Path, change: Callable[[list[dict[str, Any]]], list[dict[str,
     path.write_bytes(b"".join(canonical_bytes(event) + b"\n" for event in events))
     digest = digest_bytes(path.read_bytes())
     return rechained(folder, changed("cell.ended", lambda body: {**body, "transcript": digest}, which=which))
+
+
+AMENDMENT = {
+    "reason": "a note was forgotten",
+    "changes": "a notice",
+    "checks": [{"name": "nothing was halted", "figure": "halted", "at_most": 0}],
+    "notices": [{"contrast": "P over B", "text": "small"}],
+}
+
+
+def amendment_of(folder: Path, *, dated: str, outcomes: int) -> dict[str, Any]:
+    """The body of a legal amendment of a run, the first one."""
+    return {
+        "number": 1,
+        "dated": dated,
+        "registration": load_registration(folder).digest,
+        "outcomes": outcomes,
+        "file": BlobStore(folder / "blobs").put(b"an amendment"),
+        "content": AMENDMENT,
+        "checks": [{"name": "nothing was halted", "value": 0.0, "holds": True}],
+        "repository": None,
+    }

@@ -17,14 +17,24 @@ from cells.audit.table import INVARIANTS
 from cells.boards import boards
 from cells.cli import app
 from cells.verifying import verify_run
-from harness.blobs import BlobStore
 from harness.clock import SystemClock
 from harness.errors import UsageError
 from harness.record import Entry, read_entries
 from harness.registration import load_registration
 from harness.transcript import transcript_path
 from harness.values import CellKey
-from tests.cells.audited import changed, clean_run, copied, entries_of, rechained, reregistered, retold, without
+from tests.cells.audited import (
+    AMENDMENT,
+    amendment_of,
+    changed,
+    clean_run,
+    copied,
+    entries_of,
+    rechained,
+    reregistered,
+    retold,
+    without,
+)
 
 Tamper = Callable[[Path], object]
 
@@ -137,31 +147,12 @@ def priced_lower(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-AMENDMENT = {
-    "reason": "a note was forgotten",
-    "changes": "a notice",
-    "checks": [{"name": "nothing was halted", "figure": "halted", "at_most": 0}],
-    "notices": [{"contrast": "P over B", "text": "small"}],
-}
-
-
 def amended(folder: Path, **changes: Any) -> Path:
     """A legal amendment before the last entry, but for the `changes`."""
-    registration = load_registration(folder)
 
     def edit(entries: list[Entry]) -> list[Entry]:
         last = entries[-1]
-        body = {
-            "number": 1,
-            "dated": last.at,
-            "registration": registration.digest,
-            "outcomes": 7,
-            "file": BlobStore(folder / "blobs").put(b"an amendment"),
-            "content": AMENDMENT,
-            "checks": [{"name": "nothing was halted", "value": 0.0, "holds": True}],
-            "repository": None,
-            **changes,
-        }
+        body = {**amendment_of(folder, dated=last.at, outcomes=7), **changes}
         return [*entries[:-1], replace(last, kind="registration.amended", body=body), last]
 
     return rechained(folder, edit)

@@ -183,5 +183,8 @@ async def test_a_run_without_a_try_is_no_clean_one(audited):
     """Where the record is gone, or was never begun, the audit says so instead of finding nothing."""
     folder = await audited(*HONEST)
     (folder / "record.jsonl").unlink()
+    with pytest.raises(IntegrityError, match="lines 1 to 3 are missing"):
+        audit_fence(folder)
+    (folder / "head").unlink()
     with pytest.raises(UsageError, match="has no try in its record"):
         audit_fence(folder)

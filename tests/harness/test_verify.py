@@ -216,7 +216,7 @@ def test_a_changed_and_a_missing_transcript_are_named(tmp_path: Path, outcome: t
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"cell": CELL}, {"cell": {**CELL, "arm": ""}, "attempt": 1, "exhibit": None, "transcript": None}, [], "text"],
+    [{}, {"cell": CELL}, {"cell": {**CELL, "arm": ""}, "attempt": 1, "exhibit": None, "transcript": "f" * 64}, [], "text"],
 )
 def test_an_outcome_that_is_none_is_a_problem(tmp_path: Path, body: object) -> None:
     """A line whose digest is right, and whose content is not."""
