@@ -9,6 +9,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 FAILED=0
 step "start-up" "$VENV/bin/python" bench/startup.py || FAILED=1
+step "verify" "$VENV/bin/python" bench/verify.py || FAILED=1
 for bench in trivial_cell cell_gate file_tools memory first_verdict; do
     [ -f "bench/$bench.py" ] || continue
     .ci/engine.sh answers || step "container engine" .ci/engine.sh start || FAILED=1
