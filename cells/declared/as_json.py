@@ -26,6 +26,7 @@ def side_by_side_to_json(found: SideBySide) -> dict[str, Any]:
         "accords": [asdict(accord) | {"whole": accord.whole} for accord in found.accords],
         "elsewhere": list(found.elsewhere),
         "left_out": dict(found.left_out),
+        "remarks": list(found.remarks),
         "readings": [_reading(reading) for reading in found.readings],
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from cells.declared.recorded import recorded_cells
 from cells.declared.rows import ForeignCell
 from cells.declared.side_by_side import SideBySide, read_side_by_side
 from cells.declared.source import Source
+from cells.imports.imported import Seen
 from cells.imports.importing import digest_of, import_cells
 from harness.errors import DeclarationError
 
@@ -23,10 +24,14 @@ __all__ = ["Opened", "file_digest", "open_cells", "read_declared"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Opened:
-    """The cells of all sources as one stream, and the SHA-256 of each file; of a run, its record's."""
+    """
+    The cells of all sources as one stream, and the SHA-256 of each file; of a run, its record's. `seen` is what the
+    importers note as the stream is read.
+    """
 
     cells: Iterator[ForeignCell]
     sources: dict[str, str] = field(default_factory=dict)
+    seen: list[Seen] = field(default_factory=list)
 
 
 def read_declared(path: Path, *, files: Sequence[Path] = (), runs: Sequence[Path] = ()) -> SideBySide:
@@ -41,7 +46,8 @@ def read_declared(path: Path, *, files: Sequence[Path] = (), runs: Sequence[Path
     sets = sets_of(declaration, base)
     left_out = left_out_of(declaration, sets, base)
     opened = open_cells(declaration, base, files=files, runs=runs)
-    return read_side_by_side(declaration, opened.cells, sets, left_out=left_out, digest=digest, sources=opened.sources)
+    found = read_side_by_side(declaration, opened.cells, sets, left_out=left_out, digest=digest, sources=opened.sources)
+    return replace(found, remarks=tuple(remark for note in opened.seen for remark in note.remarks))
 
 
 def open_cells(
@@ -67,12 +73,13 @@ def open_cells(
     if not sources:
         raise DeclarationError("the declaration names no cells: expected `sources` with files, `runs` or `imports`")
     rows = (cells_of(path, source) for source, paths in places for path in paths)
+    seen: list[Seen] = []
     foreign = [
-        import_cells(entry.importer, paths, entry.options, origin=f"the options of the import {number}")
+        import_cells(entry.importer, paths, entry.options, seen=seen, origin=f"the options of the import {number}")
         for number, (entry, paths) in enumerate(logs, start=1)
     ]
     cells = chain(chain.from_iterable(rows), *map(recorded_cells, folders), *foreign)
-    return Opened(cells=cells, sources=sources)
+    return Opened(cells=cells, sources=sources, seen=seen)
 
 
 def _files(source: Source, base: Path) -> list[Path]:

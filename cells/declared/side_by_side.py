@@ -52,7 +52,7 @@ class SideBySide:
     """
     All readings. `accords` are what every two of them say of each other, disagreements first. `elsewhere` are cells of
     the sources that are in no reading and of no reading's condition; `left_out` those that were left out, with why.
-    `sources` are the files that were read, by the SHA-256 of each.
+    `sources` are the files that were read, by the SHA-256 of each; `remarks` what importers noted beside the cells.
     """
 
     question: str
@@ -62,6 +62,7 @@ class SideBySide:
     readings: tuple[DeclaredReading, ...]
     elsewhere: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def final(self) -> bool:

@@ -44,6 +44,7 @@ def source_lines(found: SideBySide) -> list[str]:
     lines += [f"source {path}, SHA-256 {digest}" for path, digest in found.sources.items()]
     if found.elsewhere:
         lines.append(f"in no reading, and of no reading's condition: {_named(found.elsewhere)}")
+    lines += list(found.remarks)
     reasons: dict[str, list[str]] = {}
     for name, why in found.left_out.items():
         reasons.setdefault(why, []).append(name)

@@ -1,0 +1,126 @@
+"""`proctor score --declaration` and `proctor declare`: what they print, and how they end."""
+
+import json
+
+import anyio
+import pytest
+
+from cells.cli import app
+from cells.declared.declaration import load_declaration, parse_declaration
+from cells.declared.naming import sets_of
+from cells.declared.opening import open_cells, read_declared
+from cells.run import run
+from harness.errors import DeclarationError, UsageError
+from harness.registration import load_registration
+from tests.cells.declared.sets import DECLARATION, HEADER, ROWS, written
+from tests.cells.houses import Quiet, fake_backend, fakes, frozen_run
+
+
+def proctor(*words):
+    """Run a command in this process; its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        app([*map(str, words)])
+    return ended.value.code
+
+
+def test_the_command_prints_disagreements_first_and_ends_well(tmp_path, capsys):
+    """0 where every reading is final, whether or not they agree."""
+    assert proctor("score", "--declaration", written(tmp_path)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("the readings disagree")
+    assert any(line.startswith("reading first") for line in lines)
+
+
+def test_json_is_one_document(tmp_path, capsys):
+    """For scripts."""
+    assert proctor("score", "--declaration", written(tmp_path), "--json") == 0
+    assert [reading["name"] for reading in json.loads(capsys.readouterr().out)["readings"]] == ["all", "first"]
+
+
+def test_a_missing_cell_ends_with_1_and_is_named(tmp_path, capsys):
+    """The comparison is refused."""
+    path = written(tmp_path, rows=ROWS.rpartition("\n")[0])
+    assert proctor("score", "--declaration", path) == 1
+    assert "- missing cell r2/a1" in capsys.readouterr().out
+
+
+def test_files_may_be_given_in_place_of_the_declarations_own(tmp_path, capsys):
+    """Two files of one kind hold the set together."""
+    path = written(tmp_path, rows="", declaration=DECLARATION.replace('files = ["cells.csv"]\n', ""))
+    rows = ROWS.splitlines()
+    for name, part in (("one.csv", rows[:3]), ("two.csv", rows[3:])):
+        (tmp_path / name).write_text("\n".join([HEADER, *part]), "utf-8")
+    cells = ("--cells", tmp_path / "one.csv", "--cells", tmp_path / "two.csv")
+    assert proctor("score", *cells, "--declaration", path) == 0
+    assert f"source {tmp_path / 'two.csv'}, SHA-256 " in capsys.readouterr().out
+
+
+def test_cells_need_a_declaration():
+    """The message says how to get one."""
+    with pytest.raises(UsageError, match=r"--cells c.csv without --declaration: .*`proctor declare c.csv"):
+        app(["score", "--cells", "c.csv"], standalone_mode=False)
+    with pytest.raises(UsageError, match="0 runs: expected one, or --declaration"):
+        app(["score"], standalone_mode=False)
+
+
+def test_a_declaration_without_cells_is_told(tmp_path):
+    """Nothing was named to read."""
+    path = written(tmp_path, declaration=DECLARATION.replace('files = ["cells.csv"]\n', ""))
+    with pytest.raises(DeclarationError, match="names no cells: expected `sources` with files, `runs` or `imports`"):
+        read_declared(path)
+    with pytest.raises(DeclarationError, match=r"unknown importer 'harbour'\. Did you mean 'harbor'"):
+        read_declared(
+            written(tmp_path, declaration=DECLARATION + '\n[[imports]]\nimporter = "harbour"\npaths = ["x"]\n')
+        )
+
+
+def test_a_draft_names_every_cell_and_asks_for_the_rest(tmp_path, capsys):
+    """It is refused as it stands, becomes a declaration once it is answered, and overwrites nothing."""
+    written(tmp_path)
+    out = tmp_path / "draft.toml"
+    assert proctor("declare", tmp_path / "cells.csv", out) == 0
+    said = capsys.readouterr().out
+    assert "draft.toml: 6 cells, in one reading" in said
+    assert "to be said: sources.constants.model" in said
+    assert "to be said: sources.ends.CAP" in said
+    with pytest.raises(DeclarationError, match=r"still has '\?' where something has to be said: question, "):
+        load_declaration(out)
+    text = out.read_text("utf-8").replace('"LANDED" = "?"', '"LANDED" = "DECLARED"').replace('reading = "end"', "")
+    text = text.replace('"CAP" = "?"', '"CAP" = "HALT(usd)"').replace('"BOOT" = "?"', '"BOOT" = "FAILED_BOOT"')
+    text = text.replace("[sources.columns]", '[sources.columns]\nreading = "suite"').replace('"?"', '"said"')
+    text = text.replace("[sources.verdicts]", '[sources.verdicts]\nPASS = "accepted"\nFAIL = "rejected"')
+    declaration = parse_declaration(text)
+    (every,) = sets_of(declaration, tmp_path)
+    assert sorted(every.cells) == sorted(cell.cell.name for cell in open_cells(declaration, tmp_path).cells)
+    with pytest.raises(DeclarationError, match="is there already"):
+        app(["declare", str(tmp_path / "cells.csv"), str(out)], standalone_mode=False)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run on fakes."""
+    folder = tmp_path_factory.mktemp("finished")
+
+    async def make():
+        with pytest.MonkeyPatch.context() as patch, fakes(patch, fake_backend(folder)):
+            frozen = await frozen_run(folder)
+            await run(frozen.folder, watcher=Quiet())
+        return frozen.folder
+
+    return anyio.run(make)
+
+
+def test_runs_of_our_own_have_declared_readings(finished, tmp_path, capsys):
+    """The cells of a record, by the registration's id and their key, with and without one replicate's."""
+    registration = load_registration(finished)
+    names = [f"{registration.id}/{cell}" for cell in registration.cells]
+    path = tmp_path / "d.toml"
+    text = f'question = "As registered?"\n[[readings]]\nname = "all"\ncells = {json.dumps(names)}\n'
+    path.write_text(text, "utf-8")
+    assert proctor("score", finished, "--declaration", path) == 0
+    assert f"{len(names)} declared" in capsys.readouterr().out
+    path.write_text(
+        text.replace("]\n", ', "elsewhere/x"]\n', 1) if "]\n[[" in text else text[:-2] + ', "elsewhere/x"]\n'
+    )
+    assert proctor("score", finished, "--declaration", path) == 1
+    assert "missing cell elsewhere/x" in capsys.readouterr().out
