@@ -10,6 +10,7 @@ from cells.readings import score, scoreboard_to_json
 from cells.score_tables import arm_cost_sheet
 from harness.analysis import Analysis
 from tests.cells.scoring_cases import key, outcome
+from tests.cells.test_readings_cost import campaign
 
 RATIO = {"name": "R", "quantity": "usd", "treatment": "A", "control": "B", "alternative": "greater"}
 
@@ -112,3 +113,17 @@ def test_a_set_without_cells_has_no_cost_sheets():
     empty = score([], [], Analysis(), head=None, registration_id="r")
     assert cost_sheets(empty) == []
     assert empty.spent.usd.value == 0.0
+
+
+def test_a_published_campaign_by_denominator():
+    """43 cells (SaltBench v3, arXiv:2609.11076): a pass of the treatment's cost 2.5 times one of the control's."""
+    made = score(*campaign(borrowed=True), Analysis(), head="h", registration_id="r")
+    plain, salted = made.charges.arms[:2]
+    assert (plain.arm.usd.known, plain.arm_classes) == (220.10, {"PASS": 18})
+    assert (salted.arm.usd.known, salted.arm_classes) == (337.16, {"FAIL": 1, "HALT(usd)": 3, "PASS": 11})
+    assert [round(arm.per_pass["usd"].value, 4) for arm in (plain, salted)] == [12.2278, 30.6509]
+    assert [arm.per_attempt["usd"].n for arm in (plain, salted)] == [18, 15]
+    usd = made.charges.total.usd
+    assert (usd.n, usd.exact, usd.lower_bounds, usd.unknown, usd.known) == (43, 26, 13, 4, 645.12)
+    assert made.charges.sunk.usd.unknown == 4
+    assert "plain 8 of 18, salt-diet 3 of 15" in made.sentences[-1]
