@@ -10,8 +10,8 @@ from typing import Any
 NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?!\w)")
 """A number with its commas, decimals and power, without its sign; digits in a word or a digest are none."""
 
-OWN = re.compile("95 %")
-"""What our own prose says with a number in it: the level of an interval."""
+OWN = re.compile("95 %|SHA-256")
+"""What our own prose says with a number in it: the level of an interval, the name of a digest."""
 
 
 class Page(HTMLParser):
