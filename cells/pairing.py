@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cells.readable import Cell
 from harness.values import Unit
@@ -18,6 +18,9 @@ CellPair: TypeAlias = tuple[Cell, Cell]
 
 Cells: TypeAlias = list[Cell]
 
+Key: TypeAlias = tuple[str, str, str, int | None]
+"""A unit's parts and a replicate: what the two cells of a pair have in common."""
+
 
 def _side(item: Contrast | Ratio, arm: str, declared: Iterable[Cell]) -> list[Cell]:
     return [
@@ -25,15 +28,20 @@ def _side(item: Contrast | Ratio, arm: str, declared: Iterable[Cell]) -> list[Ce
     ]
 
 
-def _unlike(item: Contrast | Ratio, treatment: Collection[object], control: Collection[object]) -> str | None:
+def _unlike(item: Contrast | Ratio, treatment: Mapping[Any, object], control: Mapping[Any, object]) -> str | None:
     """What is wrong with two sides that should be about the same things; None if they are."""
-    odd = sorted({*treatment} ^ {*control}, key=str)
-    if odd:
-        arm = item.treatment if odd[0] in treatment else item.control
+    if treatment.keys() != control.keys():
+        named = {_text(key): key for key in treatment.keys() ^ control.keys()}
+        odd = sorted(named)
+        arm = item.treatment if named[odd[0]] in treatment else item.control
         return (
             f"{item.name}: unlike task sets: {len(odd)} declared on one side only, the first is {odd[0]} of arm {arm!r}"
         )
     return None if treatment else f"{item.name}: no cell of {item.treatment!r} and {item.control!r} is declared"
+
+
+def _text(key: Unit | Key) -> str:
+    return "|".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
 def pair_up(item: Contrast, declared: Sequence[Cell]) -> tuple[list[CellPair], str | None]:
@@ -43,11 +51,11 @@ def pair_up(item: Contrast, declared: Sequence[Cell]) -> tuple[list[CellPair], s
     There is no pair at all where a side has several cells that nothing tells apart: any choice among them would be one
     that nobody registered.
     """
-    sides: list[dict[str, Cell]] = []
+    sides: list[dict[Key, Cell]] = []
     for arm in (item.treatment, item.control):
-        by_pair: dict[str, Cell] = {}
+        by_pair: dict[Key, Cell] = {}
         for cell in _side(item, arm, declared):
-            first = by_pair.setdefault(f"{cell.unit}|{cell.replicate}", cell)
+            first = by_pair.setdefault((cell.benchmark, cell.model, cell.task, cell.replicate), cell)
             if first is not cell:
                 return [], _ambiguous(item, first, cell)
         sides.append(by_pair)
