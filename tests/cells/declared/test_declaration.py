@@ -98,7 +98,7 @@ def test_a_list_of_names(tmp_path):
     assert found.final
     assert set(found.readings[0].lists) == {"names.txt"}
     (tmp_path / "names.txt").write_text("r2/a1\na1\n", "utf-8")
-    with pytest.raises(DeclarationError, match="names.txt, line 2: the cell 'a1' has no run and id"):
+    with pytest.raises(DeclarationError, match=r"names\.txt, line 2: the cell 'a1' has no run and id"):
         read(tmp_path, declaration=text)
 
 
