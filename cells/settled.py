@@ -80,16 +80,13 @@ def settle(declared: Iterable[Cell], outcomes: Iterable[Outcome], unfired: Itera
     ordered, repeated = _tries(outcomes)
     counted: dict[Cell, Outcome] = {}
     tried: dict[Cell, tuple[Outcome, ...]] = {}
-    kept, left = frozenset(unfired), set[Cell]()
+    kept, left = frozenset(unfired), list[Cell]()
     missing: list[Cell] = []
     doubled: list[Cell] = []
     for cell in cells:
         of_cell = ordered.pop(cell, None)
         if of_cell is None:
-            if cell in kept:
-                left.add(cell)
-            else:
-                missing.append(cell)
+            (left if cell in kept else missing).append(cell)
             continue
         tried[cell] = tuple(of_cell)
         if _disagree(of_cell):
