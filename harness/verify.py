@@ -61,6 +61,7 @@ def verify_chain(
     prev, at_witness = genesis, None
     if not path.exists():
         reading.problems.append(Problem(where=path.name, what="the file is missing"))
+        reading.complete, reading.completeness = False, "there is no record"
         return reading
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):

@@ -17,6 +17,10 @@ import pytest
 
 from cells.cli import app
 from cells.cli.door import guarded
+from cells.declared.declaration import load_declaration
+from cells.declared.making import cells_of
+from cells.declared.pinning import pinned_names
+from cells.declared.rows import ForeignCell
 from harness.record import Entry
 from harness.registration import load_registration
 from tests.cells.audited import (
@@ -30,6 +34,7 @@ from tests.cells.audited import (
     retold,
     without,
 )
+from tests.cells.declared.sets import DECLARATION, ROWS, written
 
 Said = tuple[int, str]
 Tamper = Callable[[Path], object]
@@ -300,3 +305,45 @@ def test_what_only_a_head_from_outside_finds(what: str, folder: Path, said: Call
     for command in ("verify", "audit"):
         code, told = said(command, "--head", head)
         assert (code, "line" in told) == (4, True), told
+
+
+NAMED = 'cells = ["r1/a1", "r1/a2", "r1/a3", "r1/a4", "r1/a5"]'
+DECLARED: dict[str, tuple[str, str, str]] = {
+    "a cell removed": ("a2,r1,LRU,diet,LANDED,PASS,3.00,True,150,x\n", "", "missing cell r1/a2"),
+    "a cell doubled": (
+        "a2,r1,LRU,diet,LANDED,PASS,3.00,True,150,x\n",
+        "a2,r1,LRU,diet,LANDED,PASS,3.00,True,150,x\na2,r1,LRU,diet,LANDED,FAIL,3.00,True,150,x\n",
+        "r1/a2",
+    ),
+    "a cell renamed": ("a2,r1,", "a9,r1,", "missing cell r1/a2"),
+    "a cell re-priced": ("PASS,3.00", "PASS,3.01", "changed cell r1/a2: what its rows say is not what was declared"),
+}
+"""For each tampering with a file of cells: what is replaced, by what, and what `proctor score --declaration` says."""
+
+
+@pytest.mark.parametrize("what", DECLARED)
+def test_tampering_with_a_declared_set_is_found_and_named(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The declaration names each cell with the digest of its rows; as it stood, the set is scored."""
+    old, new, expected = DECLARED[what]
+    cells = [cell for cell in _declared_cells(tmp_path) if cell.cell.run == "r1"]
+    (tmp_path / "names.txt").write_text(pinned_names(cells), "utf-8")
+    declaration = DECLARATION.replace(NAMED, 'cells_file = "names.txt"')
+
+    def scored(rows: str) -> Said:
+        path = written(tmp_path, rows=rows, declaration=declaration)  # type: ignore[no-untyped-call]
+        monkeypatch.setattr("sys.argv", ["proctor", "score", "--declaration", str(path)])
+        with pytest.raises(SystemExit) as ended:
+            guarded(app)
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    assert scored(ROWS)[0] == 0
+    code, told = scored(ROWS.replace(old, new))
+    assert (code, expected in told) == (1, True)
+
+
+def _declared_cells(folder: Path) -> list[ForeignCell]:
+    """The cells of the file as it stood."""
+    declaration, _digest = load_declaration(written(folder))  # type: ignore[no-untyped-call]
+    return list(cells_of(folder / "cells.csv", declaration.sources[0]))

@@ -142,6 +142,22 @@ def test_another_run_s_record_an_empty_and_a_missing_one_are_told_apart(chain: t
     path.unlink()
     missing = verify_chain(path, genesis=GENESIS)
     assert missing.problems[0].what == "the file is missing"
+    assert (missing.complete, missing.completeness) == (False, "there is no record")
+
+
+def test_with_a_head_another_run_s_record_an_empty_and_a_missing_one_are_told_apart_too(
+    chain: tuple[Path, Head],
+) -> None:
+    """With the first bad position, or the range that is missing."""
+    path, head = chain
+    other = verify_chain(path, genesis="b" * 64, witness=head)
+    assert (other.problems[0].where, other.complete) == ("line 1", False)
+    path.write_bytes(b"")
+    empty = verify_chain(path, genesis=GENESIS, witness=head)
+    assert (empty.problems[0].where, empty.completeness) == ("lines 1 to 6", "cut: lines 1 to 6 missing")
+    path.unlink()
+    missing = verify_chain(path, genesis=GENESIS, witness=head)
+    assert (missing.problems[0].where, missing.complete) == ("record.jsonl", False)
 
 
 def test_a_crashed_run_is_told_from_a_cut_one(chain: tuple[Path, Head]) -> None:
@@ -216,7 +232,13 @@ def test_a_changed_and_a_missing_transcript_are_named(tmp_path: Path, outcome: t
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"cell": CELL}, {"cell": {**CELL, "arm": ""}, "attempt": 1, "exhibit": None, "transcript": "f" * 64}, [], "text"],
+    [
+        {},
+        {"cell": CELL},
+        {"cell": {**CELL, "arm": ""}, "attempt": 1, "exhibit": None, "transcript": "f" * 64},
+        [],
+        "text",
+    ],
 )
 def test_an_outcome_that_is_none_is_a_problem(tmp_path: Path, body: object) -> None:
     """A line whose digest is right, and whose content is not."""
