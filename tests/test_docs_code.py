@@ -19,6 +19,7 @@ import typer
 from cells.cli import app
 from cells.declared.declaration import Declaration
 from cells.run import run
+from harness.amendment import Amendment
 from harness.experiment import Experiment, load_experiment
 from harness.plugins import KINDS
 from harness.rate_cards import read_rate_card
@@ -176,6 +177,8 @@ def kind_of(data: dict[str, Any]) -> str:
         return "rates"
     if set(data) <= set(Declaration.model_fields):
         return "declaration"
+    if {"reason", "changes", "checks"} <= set(data):
+        return "amendment"
     if "proctor" in data and set(data) <= HARBOR_KEYS | {"proctor"}:
         return "card"
     if set(data) <= {"project", "build-system"}:
@@ -194,6 +197,8 @@ def test_toml_on_a_page_is_valid(text):
             Experiment.model_validate(merged(tomllib.loads(BASE), data))
         case "declaration":
             Declaration.model_validate({"question": "Is it valid?", "readings": [{"name": "all"}]} | data)
+        case "amendment":
+            Amendment.model_validate(data)
         case "distribution":
             groups = data["project"].get("entry-points", {})
             assert set(groups) <= {f"proctor.{kind}" for kind in KINDS}
