@@ -28,6 +28,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, str]]:
     name = "".join(f"[{ch}]" if ch in "*?[" else ch for ch in str(path))
     try:
         with duckdb.connect(config={"threads": 1}) as base:
+            # What takes long would else draw a bar on standard output, into the middle of the JSON.
+            base.execute("SET enable_progress_bar = false")
             yield base, name
     except duckdb.Error as error:
         raise DeclarationError(f"{path} is no Parquet file that can be read: {str(error).splitlines()[0]}") from None
