@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from cells.imports.stepping import MOST_DEPTH, Stepper
+
 __all__ = ["EACH", "Wanted", "skim", "skim_elements"]
 
 Wanted = Mapping[str, "Wanted | None"]
@@ -22,14 +24,23 @@ EACH: Final = "*"
 
 MOST_KEPT: Final = 16 << 20
 """Bytes that are kept of one text, in all."""
-_MOST_DEPTH: Final = 1000
 _MOST_KEY: Final = 64 << 10
 
 _NO_SPACE: Final = re.compile(rb"[^ \t\r\n]")
-_STRUCTURE: Final = re.compile(rb'["\[\]{}]')
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]', re.DOTALL)
+"""A string as a whole, a bracket, or the quotation mark of a string that does not end here."""
+_QUOTE: Final = ord('"')
+_SHORT: Final = re.compile(rb'(?:"[^"\\]*+"|[-+.0-9A-Za-z]++|\{\}|\[\])(?=[\s,\]}])')
+"""A value without anything in it that needs a closer look, with what follows it."""
+_KEY: Final = re.compile(rb'"([^"\\]*+)"\s*+:\s*+(?=\S)')
 _STRING: Final = re.compile(rb'["\\]')
 _ATOM_END: Final = re.compile(rb"[\s,\]}]")
-_CLOSES: Final = {ord("["): ord("]"), ord("{"): ord("}")}
+_CLOSES_OF: Final = {"[": "]", "{": "}"}
+_CLOSES: Final = {ord(opening): ord(closing) for opening, closing in _CLOSES_OF.items()}
+_WITHIN: Final = "it ends too early, within brackets"
+_FIRST_STRETCH: Final = 1 << 10
+_LAST_STRETCH: Final = 1 << 18
+"""Bytes that are stepped over at a time: few at first, since most values are short."""
 
 
 def skim(chunks: Iterable[bytes], wanted: Wanted) -> Any:
@@ -113,7 +124,6 @@ class _Text:
             if key in seen:
                 raise self.fault(f"the key {key[:100]!r} is there twice")
             seen.add(key)
-            self._expect(":")
             yield key
         self._expect("}")
 
@@ -129,11 +139,14 @@ class _Text:
         self._expect("]")
 
     def _key(self) -> str:
+        """The key that begins here, and the colon after it."""
         if self.peek() != '"':
             raise self.fault("expected a key in quotation marks")
-        key = self._load(self._take(_MOST_KEY))
-        if not isinstance(key, str):
-            raise self.fault("expected a key in quotation marks")
+        if found := _KEY.match(self._now, self._at):
+            self._at = found.end()
+            return str(self._load(found[1].join((b'"', b'"'))))
+        key = str(self._load(self._take(_MOST_KEY)))
+        self._expect(":")
         return key
 
     def value(self, wanted: Wanted | None) -> Any:
@@ -142,8 +155,8 @@ class _Text:
         if wanted is None or begins not in {"{", "["}:
             return self._load(self._take(MOST_KEPT - self._kept))
         self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise self.fault(f"nested deeper than {_MOST_DEPTH}")
+        if self._depth > MOST_DEPTH:
+            raise self.fault(f"nested deeper than {MOST_DEPTH}")
         found = self._object(wanted) if begins == "{" else [self.value(wanted) for _ in self.elements()]
         self._depth -= 1
         return found
@@ -161,13 +174,16 @@ class _Text:
     def _load(self, data: bytes) -> Any:
         self._kept += len(data)
         try:
-            return json.loads(data, object_pairs_hook=_once)
+            return _DECODER.decode(data.decode("utf-8"))
         except RecursionError:
             raise self.fault("nested too deep") from None
         except ValueError as error:
             raise self.fault(str(error)[:200]) from None
 
     def _take(self, most: int) -> bytes:
+        if (found := _SHORT.match(self._now, self._at)) and found.end() - self._at <= most:
+            self._at = found.end()
+            return found[0]
         kept: list[bytes] = []
         size = 0
         for piece in self._pieces():
@@ -179,7 +195,28 @@ class _Text:
 
     def step_over(self) -> None:
         """Step over the value that begins here: its brackets and quotation marks must be in order, no more is asked."""
-        for _ in self._pieces():
+        begins = self.peek()
+        if found := _SHORT.match(self._now, self._at):
+            self._at = found.end()
+            return
+        if begins not in _CLOSES_OF:
+            for _ in self._pieces():
+                pass
+            return
+        stepper = Stepper()
+        stepper.open_ones.append(ord(_CLOSES_OF[begins]))
+        self._at += 1
+        size = _FIRST_STRETCH
+        while stepper.over(stretch := self._now[self._at : self._at + size]):
+            self._at += len(stretch)
+            if self._at == len(self._now) and not self._more():
+                raise self.fault("it ends too early, within a text" if stepper.in_string else _WITHIN)
+            size = min(size * 2, _LAST_STRETCH)
+        # The value ends within this stretch, or something is wrong with it: it is looked at bracket by bracket.
+        if stepper.in_string:
+            for _ in self._rest_of_string(escaped=stepper.escaped):
+                pass
+        for _ in self._nested(stepper.open_ones):
             pass
 
     def _pieces(self) -> Iterator[bytes]:
@@ -187,8 +224,9 @@ class _Text:
         match self.peek():
             case "":
                 raise self.fault("it ends too early")
-            case "{" | "[":
-                yield from self._nested()
+            case "{" | "[" as opening:
+                yield self._piece_to(self._at + 1)
+                yield from self._nested(bytearray(_CLOSES_OF[opening].encode()))
             case '"':
                 yield from self._quoted()
             case _:
@@ -199,33 +237,42 @@ class _Text:
         self._at = end
         return piece
 
-    def _nested(self) -> Iterator[bytes]:
-        open_ones = bytearray()
+    def _nested(self, open_ones: bytearray) -> Iterator[bytes]:
+        """The rest of a value whose `open_ones` are the brackets that are to come, the innermost last."""
         while True:
-            found = _STRUCTURE.search(self._now, self._at)
-            if found is None:
-                yield self._piece_to(len(self._now))
+            begin, now = self._at, self._now
+            for found in _TOKEN.finditer(now, begin):
+                self._at = found.end()
+                mark = now[found.start()]
+                if mark == _QUOTE:
+                    if self._at - found.start() > 1:
+                        continue
+                    break
+                if mark in _CLOSES:
+                    open_ones.append(_CLOSES[mark])
+                    if len(open_ones) > MOST_DEPTH:
+                        raise self.fault(f"nested deeper than {MOST_DEPTH}")
+                elif open_ones.pop() != mark:
+                    raise self.fault(f"{chr(mark)!r} closes another bracket")
+                elif not open_ones:
+                    yield now[begin : self._at]
+                    return
+            else:
+                self._at = len(now)
+                yield now[begin:]
                 if not self._more():
-                    raise self.fault("it ends too early, within brackets")
+                    raise self.fault(_WITHIN)
                 continue
-            mark = self._now[found.start()]
-            if mark == ord('"'):
-                yield self._piece_to(found.start())
-                yield from self._quoted()
-                continue
-            yield self._piece_to(found.end())
-            if mark in _CLOSES:
-                open_ones.append(_CLOSES[mark])
-                if len(open_ones) > _MOST_DEPTH:
-                    raise self.fault(f"nested deeper than {_MOST_DEPTH}")
-            elif open_ones.pop() != mark:
-                raise self.fault(f"{chr(mark)!r} closes another bracket")
-            if not open_ones:
-                return
+            # A string that does not end in this piece.
+            yield now[begin : self._at]
+            yield from self._rest_of_string()
 
     def _quoted(self) -> Iterator[bytes]:
         yield self._piece_to(self._at + 1)
-        escaped = False
+        yield from self._rest_of_string()
+
+    def _rest_of_string(self, *, escaped: bool = False) -> Iterator[bytes]:
+        """What follows within a string, up to its end; if `escaped`, a backslash is right before."""
         while True:
             if escaped and self._at < len(self._now):
                 yield self._piece_to(self._at + 1)
@@ -254,3 +301,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)[:100]!r} is there twice")
     return record
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_once)

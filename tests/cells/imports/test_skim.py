@@ -93,3 +93,52 @@ def test_what_is_kept_has_a_limit_and_what_is_skipped_has_none(monkeypatch):
 def test_nan_is_read_since_inspect_writes_it():
     """It is what Inspect marks an undecided score with."""
     assert str(skim([b'{"a": NaN}'], {"a": None})["a"]) == "nan"
+
+
+TRICKY = st.recursive(
+    st.text(alphabet='"\\[]{}aé', max_size=12) | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(alphabet='"\\]}b', max_size=4), inner, max_size=5)
+    ),
+    max_leaves=40,
+)
+
+
+@settings(max_examples=150)
+@given(TRICKY, st.integers(1, 40), st.integers(1, 40))
+def test_stretches_are_stepped_over_like_brackets_one_by_one(value, size, stretch):
+    """Whatever quotation marks, backslashes and brackets are in the strings, and wherever a stretch or a piece ends."""
+    data = json.dumps({"skipped": [value], "a": 1}, ensure_ascii=False).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skimming, "_FIRST_STRETCH", stretch)
+        patch.setattr(skimming, "_LAST_STRETCH", stretch)
+        assert skim(cut(data, size), {"a": None}) == {"a": 1}
+
+
+@settings(max_examples=150)
+@given(TRICKY, st.integers(0, 200), st.sampled_from("]}[{"), st.integers(1, 40))
+def test_a_bracket_too_many_is_found_in_what_is_stepped_over(value, at, mark, stretch):
+    """In a string it is no matter; outside one it is refused, however the stretches fall."""
+    inner = json.dumps(value)
+    at %= len(inner) + 1
+    data = f'{{"skipped": [{inner[:at]}{mark}{inner[at:]}], "a": 1}}'
+    stack, inside, ok, skip = [], False, True, False
+    for ch in data:
+        if skip:
+            skip = False
+        elif inside:
+            skip, inside = ch == "\\", ch != '"'
+        elif ch == '"':
+            inside = True
+        elif ch in "[{":
+            stack.append({"[": "]", "{": "}"}[ch])
+        elif ch in "]}":
+            ok = ok and bool(stack) and stack.pop() == ch
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skimming, "_FIRST_STRETCH", stretch)
+        patch.setattr(skimming, "_LAST_STRETCH", stretch)
+        if ok and not stack:
+            assert skim([data.encode()], {"a": None}) == {"a": 1}
+        else:
+            with pytest.raises(ValueError, match="is not JSON"):
+                skim([data.encode()], {"a": None})
