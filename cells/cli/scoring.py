@@ -37,14 +37,23 @@ def score(
     *,
     cells: Cells = None,
     declaration: Declaration = None,
+    pins: Annotated[
+        Path | None,
+        typer.Option("--pins", metavar="DIR", help="Write each reading's cells there, with the digests of their rows."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the scoreboard: every class, cost, and the registered contrasts."""
     from harness.errors import UsageError
 
     if declaration is not None:
-        _declared(declaration, cells or [], [run_folder(place, runs) for place in places or []], as_json=as_json)
+        folders = [run_folder(place, runs) for place in places or []]
+        if pins is not None:
+            _pin(declaration, pins, cells or [], folders)
+        _declared(declaration, cells or [], folders, as_json=as_json)
         return
+    if pins is not None:
+        raise UsageError(f"--pins {pins} without --declaration: expected one that names the cells")
     if cells:
         raise UsageError(
             f"--cells {cells[0]} without --declaration: expected one that says what the columns hold and which cells "
@@ -66,6 +75,14 @@ def _run(folder: Path, *, as_json: bool) -> None:
         show_boards(boards)
     if boards.in_force.status != "final":
         end(ExitCode.INCOMPLETE)
+
+
+def _pin(path: Path, folder: Path, cells: list[Path], runs: list[Path]) -> None:
+    """Write the names of each reading's cells, with what their rows say now as a digest."""
+    from cells.declared.opening import write_pins
+
+    for target in write_pins(path, folder, files=cells, runs=runs):
+        typer.echo(f"written: {target}", err=True)
 
 
 def _declared(path: Path, cells: list[Path], runs: list[Path], *, as_json: bool) -> None:

@@ -9,8 +9,10 @@ from itertools import chain
 from pathlib import Path
 
 from cells.declared.declaration import Declaration, load_declaration
+from cells.declared.gathering import gather
 from cells.declared.making import cells_of
 from cells.declared.naming import left_out_of, sets_of
+from cells.declared.pinning import pinned_names
 from cells.declared.recorded import recorded_cells
 from cells.declared.rows import ForeignCell
 from cells.declared.side_by_side import SideBySide, read_side_by_side
@@ -19,7 +21,7 @@ from cells.imports.imported import Seen
 from cells.imports.importing import digest_of, import_cells
 from harness.errors import DeclarationError
 
-__all__ = ["Opened", "file_digest", "open_cells", "read_declared"]
+__all__ = ["Opened", "file_digest", "open_cells", "read_declared", "write_pins"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +50,28 @@ def read_declared(path: Path, *, files: Sequence[Path] = (), runs: Sequence[Path
     opened = open_cells(declaration, base, files=files, runs=runs)
     found = read_side_by_side(declaration, opened.cells, sets, left_out=left_out, digest=digest, sources=opened.sources)
     return replace(found, remarks=tuple(remark for note in opened.seen for remark in note.remarks))
+
+
+def write_pins(path: Path, folder: Path, *, files: Sequence[Path] = (), runs: Sequence[Path] = ()) -> list[Path]:
+    """
+    Write for each reading a `cells_file` with all its cells and the digest of what the rows of each say now.
+
+    Raises `DeclarationError` for a file that is there already, and as `read_declared` does.
+    """
+    declaration, _digest = load_declaration(path)
+    sets = sets_of(declaration, path.parent)
+    gathered = gather(open_cells(declaration, path.parent, files=files, runs=runs).cells, sets, {})
+    targets = {each.name: folder / f"{each.name}.cells.txt" for each in sets}
+    for target in targets.values():
+        if target.exists():
+            raise DeclarationError(
+                f"{target} is there already: expected a new folder, so that no digest is overwritten"
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in sets:
+        text = pinned_names(row for name in each.cells for row in gathered.rows[name])
+        targets[each.name].write_text(text, "utf-8")
+    return list(targets.values())
 
 
 def open_cells(

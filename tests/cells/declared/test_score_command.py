@@ -124,3 +124,14 @@ def test_runs_of_our_own_have_declared_readings(finished, tmp_path, capsys):
     )
     assert proctor("score", finished, "--declaration", path) == 1
     assert "missing cell elsewhere/x" in capsys.readouterr().out
+
+
+def test_pins_are_written_and_hold(tmp_path, capsys):
+    """The lists are of each reading's cells with a digest each, and need a declaration."""
+    assert proctor("score", "--declaration", written(tmp_path), "--pins", tmp_path / "pins") == 0
+    assert "written: " in capsys.readouterr().err
+    lines = (tmp_path / "pins" / "all.cells.txt").read_text("utf-8").splitlines()
+    assert [line.partition("\t")[0] for line in lines] == ["r1/a1", "r1/a2", "r1/a3", "r1/a4", "r1/a5", "r2/a1"]
+    assert all(len(line.partition("\t")[2]) == 16 for line in lines)
+    with pytest.raises(UsageError, match="--pins x without --declaration"):
+        app(["score", "--pins", "x"], standalone_mode=False)

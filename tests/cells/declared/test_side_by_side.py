@@ -6,10 +6,11 @@ import pytest
 
 from cells.bounds import declared_set
 from cells.declared.as_json import side_by_side_to_json
+from cells.declared.opening import write_pins
 from cells.declared.view import parts_of
 from cells.score_view import plain
 from harness.errors import DeclarationError
-from tests.cells.declared.sets import DECLARATION, ROWS, read
+from tests.cells.declared.sets import DECLARATION, ROWS, read, written
 
 
 def test_each_reading_tells_its_set(tmp_path):
@@ -159,25 +160,17 @@ def test_a_set_that_grew_expires_what_was_told_of_it(tmp_path):
 
 def test_a_repriced_row_is_found_by_its_digest(tmp_path):
     """A list of names with the digest of each cell's rows names the cell whose price was changed."""
-    from cells.declared.pinning import pinned_names
-
-    (tmp_path / "names.txt").write_text(pinned_names(tmp_path_cells(tmp_path)), "utf-8")
-    listed = DECLARATION.replace('cells = ["r1/a1", "r1/a2", "r1/a3", "r1/a4", "r1/a5"]', 'cells_file = "names.txt"')
+    assert [path.name for path in write_pins(written(tmp_path), tmp_path)] == ["all.cells.txt", "first.cells.txt"]
+    with pytest.raises(DeclarationError, match="is there already"):
+        write_pins(written(tmp_path), tmp_path)
+    listed = DECLARATION.replace(
+        'cells = ["r1/a1", "r1/a2", "r1/a3", "r1/a4", "r1/a5"]', 'cells_file = "first.cells.txt"'
+    )
     assert read(tmp_path, declaration=listed).final
     reading = board(tmp_path, declaration=listed, rows=ROWS.replace("PASS,3.00", "PASS,3.01"))
     assert reading.changed == ("r1/a2",)
     assert "changed cell r1/a2: what its rows say is not what was declared" in reading.board.problems
-    assert set(reading.lists) == {"names.txt"}
-
-
-def tmp_path_cells(tmp_path):
-    """The cells of the reading `first`."""
-    from cells.declared.declaration import load_declaration
-    from cells.declared.making import cells_of
-    from tests.cells.declared.sets import written
-
-    declaration, _digest = load_declaration(written(tmp_path))
-    return [cell for cell in cells_of(tmp_path / "cells.csv", declaration.sources[0]) if cell.cell.run == "r1"]
+    assert set(reading.lists) == {"first.cells.txt"}
 
 
 def test_another_file_than_the_pinned_one_is_refused(tmp_path):
