@@ -58,7 +58,7 @@ def verify_chain(
     follows it hangs on nothing. O(bytes), with memory flat in the length of the record.
     """
     reading = ChainReading()
-    prev, at_witness = genesis, None
+    prev, at_witness, last = genesis, None, None
     if not path.exists():
         reading.problems.append(Problem(where=path.name, what="the file is missing"))
         reading.complete, reading.completeness = False, "there is no record"
@@ -71,8 +71,7 @@ def verify_chain(
             entry = _checked(line[:-1], number, prev, reading)
             if entry is None:
                 break
-            prev = entry.sha256
-            reading.entries, reading.head = number, Head(entry.seq, entry.sha256)
+            prev, reading.entries, last = entry.sha256, number, entry
             reading.sessions += entry.kind == "session.started"
             if entry.kind not in _BESIDE:
                 reading.closed = entry.kind == "session.closed"
@@ -80,6 +79,7 @@ def verify_chain(
                 at_witness = entry.sha256
             if saw is not None:
                 saw(entry)
+    reading.head = None if last is None else Head(last.seq, last.sha256)
     _judge_end(reading, witness, at_witness)
     return reading
 

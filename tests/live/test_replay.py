@@ -142,3 +142,11 @@ def rewrite(source: Path, target: Path) -> None:
         prev = digest_bytes(canonical_bytes(entry))
         lines.append(canonical_bytes({**entry, "sha256": prev}) + b"\n")
     target.write_bytes(b"".join(lines))
+
+
+def test_its_audit_is_clean(finished: Path) -> None:
+    """A real fence's receipts, probes repeated at the end, controls, seeds and prices: no invariant finds anything."""
+    told = proctor(finished.parent, "audit", str(finished), "--json")
+    found = json.loads(told.stdout)
+    assert (told.returncode, found["verdict"], found["findings"]) == (0, "CLEAN", []), told.stderr
+    assert found["counts"]["session-pins"] == {"sessions": 1}
