@@ -16,7 +16,7 @@ from cells.imports.inspect_log import inspect_cells
 from cells.imports.options import HarborOptions, InspectOptions, LogOptions, parse_options
 from harness.errors import DeclarationError, unknown_name
 
-__all__ = ["IMPORTERS", "digest_of", "import_cells"]
+__all__ = ["IMPORTERS", "Importer", "digest_of", "import_cells"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from cells.declared.words import EndWord
 from harness.errors import DeclarationError
 from harness.table_faults import explain
 
-__all__ = ["PARTS", "HarborOptions", "InspectOptions", "LogOptions", "parse_options"]
+__all__ = ["PARTS", "HarborOptions", "InspectOptions", "LogOptions", "Places", "Said", "parse_options"]
 
 PARTS = ("benchmark", "task", "arm", "extras", "model")
 """The parts of a condition."""
