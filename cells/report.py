@@ -55,7 +55,7 @@ def document_of(facts: ReportFacts) -> Document:
     ]
     further = _further(facts, sections)
     sections += [_section("Further tables", further)] if further else []
-    sections += [_section("As amended", amended_parts(facts.amended))] if facts.amended is not None else []
+    sections += [_section("As amended", _amended_parts(facts.amended))] if facts.amended is not None else []
     return Document(
         title=str(registration.get("name", board.registration_id)),
         question=str(registration.get("question", UNDEFINED)),
@@ -67,7 +67,7 @@ def document_of(facts: ReportFacts) -> Document:
 def _head(facts: ReportFacts) -> tuple[str, ...]:
     """The statistical side and the audit's, side by side: neither verdict is a part of the other."""
     amended = () if facts.amended is None else (f"amended {facts.counts['amendments']} times: see As amended",)
-    return (*head_lines(facts.board), *amended, *audit_lines(facts.audits))
+    return (*_head_lines(facts.board), *amended, *audit_lines(facts.audits))
 
 
 def _section(title: str, parts: Iterable[Part | None]) -> Section:
@@ -94,15 +94,15 @@ def _further(facts: ReportFacts, sections: Iterable[Section]) -> list[Part]:
     return [sheet for sheet in sheets_of(facts.board) if sheet not in placed]
 
 
-def amended_parts(board: Scoreboard) -> list[Part]:
+def _amended_parts(board: Scoreboard) -> list[Part]:
     """The reading as it is now, all that its scoreboard says: beside the frozen reading and never in its place."""
     sheets = [replace(sheet, title=f"{sheet.title} [as amended]") for sheet in sheets_of(board)]
     plots = [discordant_plot(board), *premium_plots(board)]
     shown = [replace(plot, title=f"{plot.title} [as amended]") for plot in plots if plot is not None]
-    return [Facts(lines=head_lines(board)), *sheets, *shown]
+    return [Facts(lines=_head_lines(board)), *sheets, *shown]
 
 
-def head_lines(board: Scoreboard) -> tuple[str, ...]:
+def _head_lines(board: Scoreboard) -> tuple[str, ...]:
     """What a scoreboard is of, and whether its verdicts may be read."""
     return tuple(line.removeprefix("- ") for line in standing(board))
 
