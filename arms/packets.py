@@ -8,11 +8,11 @@ a fact of the public tests: a packet that did would be another arm.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from arms.text import with_extras
 from harness.canonical import canonical_bytes
+from harness.quoting import fenced
 from harness.views import RoundView
 
 __all__ = ["RENDERER", "PacketB", "PacketP", "fenced"]
@@ -81,20 +81,3 @@ class PacketP(_Packet):
 
     def __init__(self) -> None:
         super().__init__("P", {**_BASE, **_FAILURE})
-
-
-def fenced(code: str, language: str) -> str:
-    """
-    `code` as a fenced block that it can't close: the fence is longer than every run of its character in the code, and
-    of backticks or tildes the one that stays shorter.
-
-    >>> print(fenced("x = 1", "python").splitlines()[0])
-    ```python
-    """
-    marks = [char * max(3, _longest_run(code, char) + 1) for char in "`~"]
-    fence = min(marks, key=len)
-    return f"{fence}{language}\n{code.rstrip()}\n{fence}"
-
-
-def _longest_run(text: str, char: str) -> int:
-    return max((len(run) for run in re.findall(f"{re.escape(char)}+", text)), default=0)

@@ -9,7 +9,19 @@ from typing import Literal, TypeAlias
 
 from harness.walls import Caps, GatewayRules, ToolRules, Walls
 
-__all__ = ["Attempt", "Fact", "Fence", "Finding", "Guard", "Previous", "PublicReading", "RoundView", "Site"]
+__all__ = [
+    "Attempt",
+    "Fact",
+    "Fence",
+    "Finding",
+    "Guard",
+    "Previous",
+    "PublicReading",
+    "Revision",
+    "RoundView",
+    "Site",
+    "Trace",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,13 +34,20 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicReading:
-    """What the public tier said of one candidate: its class, tests passed of all, and at most six violated facts."""
+    """
+    What the public tier said of one candidate: its class, tests passed of all, and at most six violated facts.
+
+    `suite` is the digest of the whole suite as a verdict names it, `execution` the run that this rests on; None where a
+    referee tells none.
+    """
 
     reading: str
     accepted: bool
     passed: int
     total: int
     facts: tuple[Fact, ...] = ()
+    suite: str | None = None
+    execution: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +56,29 @@ class Previous:
 
     code: str
     reading: PublicReading
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trace:
+    """
+    Evidence as a revision shows it: what a run of the public tier said, and the code (SHA-256 of its UTF-8 bytes), the
+    suite and the execution that it is evidence of. `stale` when that code is not the state that it is shown beside.
+    """
+
+    text: str
+    code_sha256: str
+    suite: str | None
+    execution: str | None
+    stale: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Revision:
+    """What a revision is asked of: the state's code, the SHA-256 of its UTF-8 bytes, and the evidence, if any."""
+
+    code: str
+    code_sha256: str
+    evidence: Trace | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +91,7 @@ class RoundView:
     round: int = 1
     rounds: int = 1
     previous: Previous | None = None
+    revision: Revision | None = None
 
 
 class Finding(StrEnum):

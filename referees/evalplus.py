@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, ClassVar
 
-from harness.clock import Clock, SystemClock
+from harness.clock import Clock, SystemClock, fresh_token
 from harness.ports import PublicCheck, RoomOpener
 from harness.tasks.task import OpenHalf, SealedHalf
 from harness.tree import Exhibit, Tree
@@ -121,4 +121,6 @@ class _Check:
             passed=run.passed,
             total=len(run.calls),
             facts=facts_of(self._suite, expected, run),
+            suite=self._suite.digest,
+            execution=fresh_token(),
         )

@@ -131,13 +131,21 @@ class ProofReferee:
     ) -> AsyncIterator[PublicCheck | None]:
         """The gates themselves: a proof's statement is no secret, so nothing is told that a seat could not find out."""
         card = self._card(sealed)
+        suite = str((await anyio.to_thread.run_sync(self.suite, sealed))["digest"])
 
         async def check(code: str) -> PublicReading:
             file = f"{card.module}{self._toolchain.suffix}"
             tree = task.environment.merged(Tree.of({file: code.encode("utf-8", "surrogatepass")}))
             word = await self._word(Exhibit(tree=tree), card, sealed, rooms)
             accepted = self.classes[word.reading] == "accepted"
-            return PublicReading(reading=word.reading, accepted=accepted, passed=word.passed, total=len(GATES))
+            return PublicReading(
+                reading=word.reading,
+                accepted=accepted,
+                passed=word.passed,
+                total=len(GATES),
+                suite=suite,
+                execution=word.execution,
+            )
 
         yield check
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from harness.clock import fresh_token
 from harness.tasks.card import SuiteCard
 from harness.tree import Exhibit, Tree
 from harness.values import Standing
@@ -47,11 +48,15 @@ def fact(line: str) -> Fact | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicTier:
-    """A `PublicCheck`: the candidate is the text of the first module of the interface, laid over the environment."""
+    """
+    A `PublicCheck`: the candidate is the text of the first module of the interface, laid over the environment. `suite`
+    is the digest of the whole suite, as a verdict names it.
+    """
 
     card: SuiteCard
     environment: Tree
     standing: Callable[[str], Standing]
+    suite: str
     run: Callable[[Exhibit, list[str]], Awaitable[Found]]
 
     async def __call__(self, code: str) -> PublicReading:
@@ -67,4 +72,6 @@ class PublicTier:
             passed=report.passed if report else 0,
             total=len(self.card.public),
             facts=tuple(known for known in facts if known is not None)[:FACTS],
+            suite=self.suite,
+            execution=fresh_token(),
         )

@@ -154,7 +154,13 @@ class PytestReferee:
                 return Found(reading="SCREENED", detail=refused)
             return await self._run(exhibit, card, sealed.tests, rooms, nonce=fresh_token(), only=only)
 
-        yield PublicTier(card=card, environment=task.environment, standing=self.classes.__getitem__, run=run)
+        yield PublicTier(
+            card=card,
+            environment=task.environment,
+            standing=self.classes.__getitem__,
+            suite=str((await anyio.to_thread.run_sync(self.suite, sealed))["digest"]),
+            run=run,
+        )
 
     def _bounds(self, card: SuiteCard) -> Bounds:
         own = {key: value for key, value in card.limits.model_dump().items() if value is not None}

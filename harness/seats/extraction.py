@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from harness.seats.blocks import Scan, scan
 from harness.seats.unfenced import ends_inside_quotes, regions, starts_as_code
 
-__all__ = ["Extraction", "Rule", "extract_code", "valid_text"]
+__all__ = ["Extraction", "Rule", "extract_code", "valid_text", "without_thoughts"]
 
 Rule: TypeAlias = Literal[
     "headless", "one-block", "entry-block", "definition-block", "last-block", "bare", "unfenced", "none"
@@ -64,7 +64,7 @@ def extract_code(reply: str, entry_point: str | None = None) -> Extraction:
     in proportion to the reply's length.
     """
     text = valid_text(reply).replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    text = _without_thoughts(text)
+    text = without_thoughts(text)
     codelike = starts_as_code(text)
     parts = scan(text, indented=not codelike)
     if codelike and parts.before_first is not None and ends_inside_quotes(parts.before_first):
@@ -73,7 +73,7 @@ def extract_code(reply: str, entry_point: str | None = None) -> Extraction:
     return found if found is not None and found.code else Extraction(code="", rule="none")
 
 
-def _without_thoughts(text: str) -> str:
+def without_thoughts(text: str) -> str:
     """`text` without the `<think>` parts it starts with. The last may lack its end, and the first its beginning."""
     at = 0
     while (opened := _THINK.match(text, at)) is not None:

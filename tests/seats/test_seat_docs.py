@@ -9,6 +9,8 @@ import pytest
 
 from harness import plugins
 from harness.seats.extraction import Rule
+from harness.seats.revise_actions import Malformed
+from harness.seats.revise_admission import Refusal
 from harness.seats.tool_specs import TOOLS
 from harness.seats.tools import ToolStanding
 
@@ -29,7 +31,7 @@ def test_every_registered_seat_of_ours_has_a_section():
     assert all(f"\n## `{name}`\n" in PAGE for name in ours)
 
 
-@pytest.mark.parametrize("name", ["oneshot", "loop", "command", "scripted"])
+@pytest.mark.parametrize("name", ["oneshot", "loop", "command", "revise", "scripted"])
 def test_options_are_the_constructors_own(name):
     """Each option is in the seat's table with its default, and no other is."""
     parameters = inspect.signature(plugins.load("seats", name)).parameters
@@ -47,6 +49,8 @@ def test_options_are_the_constructors_own(name):
 def test_rules_tools_and_standings():
     """The tables hold the code's own lists."""
     assert sorted(rows("### How code is found")) == sorted(get_args(Rule))
+    assert rows("### Actions of a reply") == list(get_args(Malformed))
+    assert rows("### Admission of a patch") == list(get_args(Refusal))
     assert rows("## Tools") == list(TOOLS)
     assert sorted(re.findall(r"^\| `(served|refused|absent|failed)`", PAGE, re.MULTILINE)) == sorted(
         get_args(ToolStanding)
@@ -58,7 +62,8 @@ def test_events_of_the_seats_are_told():
     folder = Path(__file__).parents[2] / "harness/seats"
     text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     written = set(re.findall(r"transcript\.add\(\s*\"(\w+)\"", text))
-    assert written == {"round", "extraction", "public", "tool", "note", "laid", "program"}
+    revising = {"start", "revision", "revised", "certified"}
+    assert written == {"round", "extraction", "public", "tool", "note", "laid", "program", *revising}
     assert written <= set(rows("## Events of the transcript"))
 
 
