@@ -34,6 +34,7 @@ from harness.registration import Registration, drift, load_registration, refuse_
 from harness.repository import repository_facts
 from harness.values import CellKey
 
+from harness.tasks.profiles import profile
 __all__ = ["Frozen", "freeze", "reopen", "reopen_for_judging", "settle", "settle_for_judging"]
 
 Say = Callable[[str], None]
@@ -278,6 +279,7 @@ def _case_pins(parts: Parts) -> dict[str, Any]:
     for key, task in parts.tasks.items():
         pins[f"task {key}"] = asdict(keep_task(nowhere, task))
         pins[f"suite {key}"] = _suite_pin(key, dict(parts.referee.suite(task.sealed)))
+    pins |= {f"profile {name}": profile(name).to_json() for name in _profiles(parts.experiment)}
     return pins
 
 
@@ -297,6 +299,11 @@ class _NoStore(BlobStore):
 
     def put(self, data: bytes) -> str:
         return digest_bytes(data)
+
+
+def _profiles(experiment: Experiment) -> list[str]:
+    """The named parts of benchmarks that its tasks are taken from."""
+    return sorted({entry.profile for entry in experiment.tasks if entry.profile is not None})
 
 
 async def _machine_pins(parts: Parts, identities: Mapping[str, ModelIdentity]) -> dict[str, Any]:

@@ -76,6 +76,8 @@ class TaskEntry(_Table):
     """`folder:PATH` for one task folder or a folder of them; `evalplus:humaneval`, `evalplus:mbpp` or
     `evalplus:FILE.jsonl` for a data set in the EvalPlus schema. Paths are relative to the experiment file."""
     ids: list[str] = []
+    profile: Name | None = None
+    """A named part of the benchmark; each is a reconstruction of what a study used."""
     """Take these tasks only; empty takes all."""
     draw: TaskDraw | None = None
     """Take a seeded draw instead of all."""

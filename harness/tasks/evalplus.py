@@ -21,6 +21,7 @@ from harness.seeds import draw_order
 from harness.tasks.evalplus_file import locate, numbered_lines, text_of
 from harness.tasks.evalplus_inputs import convert_inputs
 from harness.tasks.evalplus_kept import keep, recall
+from harness.tasks.profiles import profile as profile_of
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Tree
 
@@ -44,18 +45,23 @@ def load_evalplus(
     draw: Mapping[str, int] | None = None,
     cap: int | None = None,
     benchmark: str | None = None,
+    profile: str | None = None,
 ) -> list[Task]:
     """
     The tasks of `source`: `humaneval`, `mbpp`, or the path of a `.jsonl` or `.jsonl.gz` file in EvalPlus's schema.
 
-    `ids` chooses tasks by name (`HumanEval/0` or `0`), in the order given. `draw` is `{"seed": S, "n": N}`: the N tasks
-    whose SHA-256 of `S|task_id` is smallest, the same ones on every machine. `cap` keeps at most the first so many.
-    They apply in this order. `benchmark` names the benchmark; by default that is the source's name or file stem.
+    `profile` keeps a named part of the benchmark (`harness/tasks/profiles.py`). `ids` chooses tasks by name
+    (`HumanEval/0` or `0`), in the order given. `draw` is `{"seed": S, "n": N}`: the N tasks whose SHA-256 of
+    `S|task_id` is smallest, the same ones on every machine. `cap` keeps at most the first so many. They apply in this
+    order. `benchmark` names the benchmark; by default that is the source's name or file stem.
 
-    Raises `TaskError` for a file that is missing or not in the schema, an unknown or doubled id, or a bad draw.
+    Raises `TaskError` for a file that is missing or not in the schema, an unknown or doubled id, a bad draw, or a
+    profile of another data set.
     """
     name, path = locate(source)
     records = _read(path)
+    if profile is not None:
+        records = {kept: records[kept] for kept in profile_of(profile).keeps(records)}
     chosen = list(records.values()) if ids is None else [records[_resolve(wanted, records)] for wanted in ids]
     if ids is not None and len({record["task_id"] for record in chosen}) != len(chosen):
         raise TaskError(f"ids of {path} name a task twice: {', '.join(map(str, ids))}")

@@ -26,6 +26,8 @@ def load_tasks(entry: TaskEntry, folder: Path) -> list[Task]:
     if kind == "evalplus" and place:
         return _from_evalplus(entry, place, folder)
     if kind == "folder" and place:
+        if entry.profile is not None:
+            raise TaskError(f"task source {entry.source!r}: a profile ({entry.profile!r}) is of an `evalplus:` source")
         return _from_folders(entry, folder / place)
     raise TaskError(
         f"task source {entry.source!r}: expected 'folder:PATH', 'evalplus:humaneval', 'evalplus:mbpp' or "
@@ -43,6 +45,7 @@ def _from_evalplus(entry: TaskEntry, place: str, folder: Path) -> list[Task]:
         draw=None if entry.draw is None else entry.draw.model_dump(),
         cap=entry.cap,
         benchmark=entry.benchmark,
+        profile=entry.profile,
     )
 
 
