@@ -14,6 +14,7 @@ import anyio
 import structlog
 
 from cells.box import box_load
+from cells.briefed import briefed
 from cells.house import House
 from cells.room import enter, leave
 from cells.sitting import sit_to_the_end
@@ -129,7 +130,7 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
                 helper=WatchedHelper(helper, meter),
                 check=_watched(check, meter),
             )
-            tried.end = await sit_to_the_end(parts.seat, desk, meter, clock=house.clock)
+            tried.end = briefed(desk, await sit_to_the_end(parts.seat, desk, meter, clock=house.clock))
         tried.served, tried.findings = tuple(sorted(model.served)), model.findings()
         await _leave(gate, workspace, tried)
 

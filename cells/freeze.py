@@ -22,6 +22,7 @@ from cells.planned import refuse_unreadable
 from cells.price_lists import card_pins, refuse_cards
 from fences.rendering import layer_digests
 from harness import plugins
+from harness.arm_folder import files_of
 from harness.blobs import BlobStore
 from harness.canonical import digest_bytes, digest_json
 from harness.casebook import keep_task
@@ -30,11 +31,12 @@ from harness.code import code_digest, proctor_version
 from harness.errors import PluginError, ProctorError, UsageError
 from harness.experiment import Experiment, ModelEntry, load_experiment
 from harness.messages import ModelIdentity
+from harness.ports import Arm
 from harness.registration import Registration, drift, load_registration, refuse_drift, save_registration
 from harness.repository import repository_facts
+from harness.tasks.profiles import profile
 from harness.values import CellKey
 
-from harness.tasks.profiles import profile
 __all__ = ["Frozen", "freeze", "reopen", "reopen_for_judging", "settle", "settle_for_judging"]
 
 Say = Callable[[str], None]
@@ -71,6 +73,8 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
         keep_task(store, task)
     for arm in parts.arms.values():
         store.put(arm.content)
+        for data in (files_of(arm) or {}).values():
+            store.put(data)
     for card in parts.cards.values():
         store.put(card.content)
     save_registration(folder, registration)
@@ -271,16 +275,22 @@ def _code_pins(experiment: Experiment) -> dict[str, Any]:
 def _case_pins(parts: Parts) -> dict[str, Any]:
     """Arms byte by byte, both halves of each task, and its suite as the referee knows it."""
     pins: dict[str, Any] = {
-        f"arm {name}": {"sha256": digest_bytes(arm.content), "bytes": len(arm.content)}
+        f"arm {name}": {"sha256": digest_bytes(arm.content), "bytes": len(arm.content), **_file_pins(arm)}
         for name, arm in parts.arms.items()
     }
     pins |= card_pins(parts.cards)
+    pins |= {f"profile {name}": profile(name).to_json() for name in _profiles(parts.experiment)}
     nowhere = _NoStore()
     for key, task in parts.tasks.items():
         pins[f"task {key}"] = asdict(keep_task(nowhere, task))
         pins[f"suite {key}"] = _suite_pin(key, dict(parts.referee.suite(task.sealed)))
-    pins |= {f"profile {name}": profile(name).to_json() for name in _profiles(parts.experiment)}
     return pins
+
+
+def _file_pins(arm: Arm) -> dict[str, Any]:
+    """The digest of every file of an arm that is a folder."""
+    files = files_of(arm)
+    return {} if files is None else {"files": {path: digest_bytes(data) for path, data in sorted(files.items())}}
 
 
 def _suite_pin(key: str, suite: Mapping[str, Any]) -> dict[str, str]:
@@ -291,6 +301,11 @@ def _suite_pin(key: str, suite: Mapping[str, Any]) -> dict[str, str]:
     return {"digest": named, "sha256": digest_json(suite)}
 
 
+def _profiles(experiment: Experiment) -> list[str]:
+    """The named parts of benchmarks that its tasks are taken from."""
+    return sorted({entry.profile for entry in experiment.tasks if entry.profile is not None})
+
+
 class _NoStore(BlobStore):
     """Gives the digests that a store would, and keeps nothing."""
 
@@ -299,11 +314,6 @@ class _NoStore(BlobStore):
 
     def put(self, data: bytes) -> str:
         return digest_bytes(data)
-
-
-def _profiles(experiment: Experiment) -> list[str]:
-    """The named parts of benchmarks that its tasks are taken from."""
-    return sorted({entry.profile for entry in experiment.tasks if entry.profile is not None})
 
 
 async def _machine_pins(parts: Parts, identities: Mapping[str, ModelIdentity]) -> dict[str, Any]:

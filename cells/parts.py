@@ -12,11 +12,14 @@ from cells.price_lists import read_cards
 from fences.policy import FencePolicy
 from fences.rendering import render
 from harness import plugins
+from harness.arm_acceptance import check_placebo
 from harness.arm_check import check_arm
+from harness.arm_entries import ArmChoice, ArmEntry, ArmFolderEntry
+from harness.arm_folder import arm_from_files, read_arm_folder
 from harness.blobs import BlobStore
 from harness.casebook import recall_tasks
 from harness.errors import ExperimentError, PluginError, unknown_name
-from harness.experiment import ArmEntry, Experiment, ModelEntry, SeatEntry
+from harness.experiment import Experiment, ModelEntry, SeatEntry
 from harness.messages import Decoding, ModelSpec
 from harness.ports import Arm, ModelProvider, Referee, Seat, WorkspaceBackend
 from harness.rate_cards import RateCard, card_bytes
@@ -37,6 +40,10 @@ class Origin(Protocol):
 
     def arm_text(self, entry: ArmEntry) -> bytes:
         """The bytes of an arm of the experiment's own."""
+        ...
+
+    def arm_files(self, entry: ArmFolderEntry) -> Mapping[str, bytes]:
+        """The bytes of every file of an arm's folder, by path."""
         ...
 
     def rate_card(self, file: str) -> bytes:
@@ -64,6 +71,10 @@ class SourceOrigin:
         """Read the file. Raises `PluginError` when it is missing or no text."""
         return load_text_arm(entry.name, self.folder / entry.file).content
 
+    def arm_files(self, entry: ArmFolderEntry) -> Mapping[str, bytes]:
+        """Read the folder. Raises `PluginError` when it is missing or has what no arm may have."""
+        return read_arm_folder(self.folder / entry.folder)
+
     def rate_card(self, file: str) -> bytes:
         """Read the file. Raises `RateCardError` when it can't be."""
         return card_bytes(self.folder / file)
@@ -85,6 +96,11 @@ class StoreOrigin:
     def arm_text(self, entry: ArmEntry) -> bytes:
         """The frozen bytes."""
         return self.store.get(self.pins[f"arm {entry.name}"]["sha256"])
+
+    def arm_files(self, entry: ArmFolderEntry) -> Mapping[str, bytes]:
+        """The frozen bytes; the folder is not looked at."""
+        pinned = self.pins[f"arm {entry.name}"]["files"]
+        return {path: self.store.get(digest) for path, digest in pinned.items()}
 
     def rate_card(self, file: str) -> bytes:
         """The frozen bytes."""
@@ -121,7 +137,8 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
     arms = {entry if isinstance(entry, str) else entry.name: _arm(entry, origin) for entry in experiment.arms}
     for name, arm in arms.items():
         # Words are the experimenter's own: `proctor arm check` speaks of them, a freeze does not refuse them.
-        found = [finding for finding in check_arm(arm) if finding.level == "error" and finding.rule != "words"]
+        findings = [*check_arm(arm), *check_placebo(arm, arms)]
+        found = [finding for finding in findings if finding.level == "error" and finding.rule != "words"]
         bad = [f"{finding.rule}: {finding.detail}" for finding in found]
         if bad:
             raise ExperimentError(f"arm {name!r} can't be used: {'; '.join(bad)}")
@@ -179,7 +196,7 @@ def _seat(entry: SeatEntry) -> Seat:
     return seat
 
 
-def _arm(entry: str | ArmEntry, origin: Origin) -> Arm:
+def _arm(entry: ArmChoice, origin: Origin) -> Arm:
     if isinstance(entry, str):
         arm: Arm = plugins.load("arms", entry)()
         if arm.name != entry:
@@ -187,6 +204,8 @@ def _arm(entry: str | ArmEntry, origin: Origin) -> Arm:
         return arm
     if entry.name in plugins.table("arms"):
         raise ExperimentError(f"arm {entry.name!r}: the name is taken by a registered arm; choose another")
+    if isinstance(entry, ArmFolderEntry):
+        return arm_from_files(entry.name, origin.arm_files(entry))
     return TextArm(entry.name, origin.arm_text(entry))
 
 

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from harness import plugins
+from harness.arm_folder import CARD, files_of
+from harness.arm_sealed import reaches
+from harness.briefing import wants_echo
+from harness.canonical import digest_bytes
 from harness.ports import Arm
 from harness.text_arm import MAX_TEXT_BYTES, SEAT_KINDS
 from harness.views import Fact, Previous, PublicReading, RoundView
@@ -32,6 +36,7 @@ SUSPECT = ("benchmark", "experiment", "mutant", "referee", "sealed", "treatment"
 
 _LEXICON: tuple[tuple[Level, tuple[str, ...]], ...] = (("error", FORBIDDEN), ("warning", SUSPECT))
 _MAX_PROMPT = 4 * MAX_TEXT_BYTES
+_NONCE = "mark3b5e90"
 _TASK = "Return the sum of alpha and beta, marked 7f3a."
 
 
@@ -46,7 +51,7 @@ class ArmFinding:
 
 def check_arm(arm: Arm) -> list[ArmFinding]:
     """All findings about `arm`, the graver ones first. An arm without an `error` may be used. Never raises."""
-    findings = [*_shape(arm), *_content(arm), *_renders(arm)]
+    findings = [*_shape(arm), *_content(arm), *_sealed(arm), *_renders(arm)]
     order = ("error", "warning", "note")
     return sorted(findings, key=lambda finding: order.index(finding.level))
 
@@ -93,7 +98,33 @@ def _content(arm: Arm) -> list[ArmFinding]:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         return [*found, _error("utf-8", f"byte {error.start} of the content is not UTF-8 ({error.reason})")]
-    return [*found, *_characters(text), *_words(text)]
+    return [*found, _pinned(arm, content), *_characters(text), *_words(text), *_forbidden(arm, text)]
+
+
+def _pinned(arm: Arm, content: bytes) -> ArmFinding:
+    """The bytes that a registration pins of the arm."""
+    files = files_of(arm)
+    beside = "" if files is None else f", and all {len(files)} files of its folder: {', '.join(sorted(files))}"
+    detail = f"pinned: {len(content)} bytes of UTF-8, sha256 {digest_bytes(content)}{beside}"
+    return ArmFinding(rule="bytes", level="note", detail=detail)
+
+
+def _forbidden(arm: Arm, text: str) -> list[ArmFinding]:
+    """The words that the arm's own card forbids."""
+    places = ((word, _place(word, text)) for word in getattr(arm, "forbidden", ()))
+    return [
+        _error("forbidden", f"line {place[0]} says {place[1]!r}, which its own {CARD} forbids")
+        for _word, place in places
+        if place is not None
+    ]
+
+
+def _sealed(arm: Arm) -> list[ArmFinding]:
+    """What it may see by type: the open half and the public facts, never the sealed half."""
+    try:
+        return [_error("sealed", said) for said in reaches(arm)]
+    except Exception as error:  # noqa: BLE001 - an arm is a plugin: whatever it raises is the finding
+        return [_error("sealed", f"its types can't be read: {type(error).__name__}: {error}")]
 
 
 def _characters(text: str) -> list[ArmFinding]:
@@ -111,12 +142,17 @@ def _words(text: str) -> list[ArmFinding]:
     found = []
     for level, words in _LEXICON:
         for word in words:
-            match = re.search(rf"(?<!\w){re.escape(word)}(?:e?s)?(?!\w)", text, re.IGNORECASE)
-            if match:
-                line = text.count("\n", 0, match.start()) + 1
-                detail = f"line {line} says {match.group()!r}, which can tell the subject that it is studied"
+            place = _place(word, text)
+            if place is not None:
+                detail = f"line {place[0]} says {place[1]!r}, which can tell the subject that it is studied"
                 found.append(ArmFinding(rule="words", level=level, detail=detail))
     return found
+
+
+def _place(word: str, text: str) -> tuple[int, str] | None:
+    """The line in which `word` or its plural first stands, and as what; None where it doesn't."""
+    match = re.search(rf"(?<!\w){re.escape(word)}(?:e?s)?(?!\w)", text, re.IGNORECASE)
+    return None if match is None else (text.count("\n", 0, match.start()) + 1, match.group())
 
 
 def _view(number: int, *, reverse: bool = False) -> RoundView:
@@ -133,11 +169,14 @@ def _view(number: int, *, reverse: bool = False) -> RoundView:
         facts=(Fact(call="mark_call_22d0(1)", expected="mark_expected_22d0"),),
     )
     previous = Previous(code="def mark_code_66fa():\n    return 1\n", reading=reading) if number > 1 else None
-    return RoundView(instruction=_TASK, details=details, extras=extras, round=number, rounds=3, previous=previous)
+    return RoundView(
+        instruction=_TASK, details=details, extras=extras, round=number, rounds=3, previous=previous, nonce=_NONCE
+    )
 
 
 _SEEN = {
     "the instruction": _TASK,
+    "its briefing's code": _NONCE,
     "the extras": "marked 90b1.",
     "the task's details": "51c2",
     "the previous code": "mark_code_66fa",
@@ -162,6 +201,8 @@ def _renders(arm: Arm) -> list[ArmFinding]:
             return [*found, _error("render", f"round {number}: {problem}")]
         if _TASK not in first:
             found.append(_error("sees", f"round {number} does not show the task's instruction verbatim"))
+        if wants_echo(arm) and _NONCE not in first:
+            found.append(_error("nonce", f"round {number} does not show the code that it wants echoed"))
         seen = [what for what, mark in _SEEN.items() if mark in first]
         found.append(
             ArmFinding(rule="sees", level="note", detail=f"round {number} shows {', '.join(seen) or 'nothing'}")

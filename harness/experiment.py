@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.analysis import Analysis
+from harness.arm_entries import ArmChoice, ArmEntry
 from harness.errors import ExperimentError
 from harness.figure_refs import Known
 from harness.money import checked_rate
@@ -75,9 +76,9 @@ class TaskEntry(_Table):
     source: str
     """`folder:PATH` for one task folder or a folder of them; `evalplus:humaneval`, `evalplus:mbpp` or
     `evalplus:FILE.jsonl` for a data set in the EvalPlus schema. Paths are relative to the experiment file."""
-    ids: list[str] = []
     profile: Name | None = None
     """A named part of the benchmark; each is a reconstruction of what a study used."""
+    ids: list[str] = []
     """Take these tasks only; empty takes all."""
     draw: TaskDraw | None = None
     """Take a seeded draw instead of all."""
@@ -193,15 +194,6 @@ class SeatEntry(_Table):
     """How the model samples."""
 
 
-class ArmEntry(_Table):
-    """An arm whose text stands in a file of the experiment's own."""
-
-    name: Name
-    """The arm's name in this experiment; it must not be taken."""
-    file: str
-    """A UTF-8 text file, relative to the experiment file; its bytes are pinned."""
-
-
 class LimitsEntry(_Table):
     """What a workspace may use."""
 
@@ -311,8 +303,8 @@ class Experiment(_Table):
     """The models."""
     seat: SeatEntry
     """The kind of agent session."""
-    arms: Annotated[list[Name | ArmEntry], Field(min_length=1)]
-    """Registered names, or arms in files of the experiment's own."""
+    arms: Annotated[list[ArmChoice], Field(min_length=1)]
+    """Registered names, or arms in files and folders of the experiment's own."""
     extras: Annotated[list[Name], Field(min_length=1)] = ["none"]
     """Named additions a card may carry; `none` is the card alone."""
     replicates: Count = 1

@@ -10,12 +10,15 @@ from harness.errors import unknown_name
 
 __all__ = ["explain"]
 
+_TAGS = {"constrained-str", "ArmEntry", "ArmFolderEntry"}
+"""What pydantic says of which kind of entry a fault is in, which is nothing that a person wrote."""
+
 
 def explain(error: ValidationError, origin: str, root: type[BaseModel]) -> str:
     """One line a fault of the file `origin`, whose whole is a `root`: where it is, what is there, what was expected."""
     lines = []
     for fault in error.errors(include_url=False):
-        where = ".".join(str(part) for part in fault["loc"] if part not in {"constrained-str", "ArmEntry"})
+        where = ".".join(str(part) for part in fault["loc"] if part not in _TAGS)
         if fault["type"] == "extra_forbidden":
             known = _fields_at(fault["loc"][:-1], root)
             lines.append(f"{where}: " + unknown_name("key", str(fault["loc"][-1]), known))

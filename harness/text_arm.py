@@ -44,6 +44,11 @@ class TextArm:
         """The text's own bytes."""
         return self._content
 
+    @property
+    def text(self) -> str:
+        """The text itself, as a placebo is measured against it."""
+        return self._text
+
     def render(self, view: RoundView) -> str:
         """
         The text, a blank line, the instruction, and after a blank line each the extras in the order of their names.

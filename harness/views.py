@@ -83,7 +83,10 @@ class Revision:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RoundView:
-    """All that an arm may see when it renders a round's prompt. `round` counts from 1."""
+    """
+    All that an arm may see when it renders a round's prompt. `round` counts from 1; `nonce` is the cell's own code,
+    which an arm with `nonce` shows and whose echo tells that its text was loaded.
+    """
 
     instruction: str
     details: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +95,7 @@ class RoundView:
     rounds: int = 1
     previous: Previous | None = None
     revision: Revision | None = None
+    nonce: str = ""
 
 
 class Finding(StrEnum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harness.briefing import briefing_code
+from harness.canonical import digest_bytes
 from harness.errors import SeatError, unknown_name
 from harness.seats.desk import Desk
 from harness.views import Previous, RoundView
@@ -27,6 +29,7 @@ def round_view(desk: Desk, *, number: int = 1, rounds: int = 1, previous: Previo
         round=number,
         rounds=rounds,
         previous=previous,
+        nonce=briefing_code(desk.seeds.namespace, desk.cell, digest_bytes(desk.arm.content)),
     )
 
 

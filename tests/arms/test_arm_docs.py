@@ -22,7 +22,8 @@ def test_every_registered_arm_of_ours_is_told():
 
 def test_every_rule_of_the_check_is_told():
     """The table of rules is the code's own, levels included."""
-    source = (DOCS.parent / "harness/arm_check.py").read_text(encoding="utf-8")
+    sources = [DOCS.parent / "harness" / name for name in ("arm_check.py", "arm_acceptance.py")]
+    source = "".join(path.read_text(encoding="utf-8") for path in sources)
     used = set(re.findall(r"(?:_error\(|rule=)\"([\w-]+)\"", source))
     told = set(re.findall(r"^\| `([\w-]+)` \| (?:error|warning|note) \|", REFERENCE, re.MULTILINE))
     assert used == told
@@ -49,7 +50,7 @@ def test_the_code_of_the_how_to_runs(tmp_path, monkeypatch):
     reading = PublicReading(reading="FAIL", accepted=False, passed=1, total=3)
     later = RoundView(instruction="Add.", round=2, rounds=2, previous=Previous(code="x", reading=reading))
     assert packet.render(later) == "Add.\n\nAn earlier try passed 1 of 3 public tests. Try again."
-    assert [finding.level for finding in check_arm(packet)] == ["note"] * 4
+    assert [finding.level for finding in check_arm(packet)] == ["note"] * 5
 
 
 def test_the_tables_of_the_how_to_are_toml():

@@ -1,0 +1,53 @@
+"""The arms that an experiment file brings itself: a text in a file, or a folder with an `arm.toml`."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+__all__ = ["ArmChoice", "ArmEntry", "ArmFolderEntry"]
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
+
+
+class ArmEntry(_Table):
+    """An arm whose text stands in a file of the experiment's own."""
+
+    name: Name
+    """The arm's name in this experiment; it must not be taken."""
+    file: str
+    """A UTF-8 text file, relative to the experiment file; its bytes are pinned."""
+
+
+class ArmFolderEntry(_Table):
+    """An arm in a folder of the experiment's own; it is called as its folder is."""
+
+    folder: Annotated[str, Field(pattern=r"(^|/)[A-Za-z0-9][A-Za-z0-9._-]{0,63}/?$")]
+    """A folder with an `arm.toml`, relative to the experiment file; the bytes of every file in it are pinned."""
+
+    @property
+    def name(self) -> str:
+        """The folder's name, which its `arm.toml` must give too."""
+        return PurePosixPath(self.folder).name
+
+
+def _kind(value: Any) -> str:
+    """Which of the three an entry is meant to be, so that a fault is told of that one alone."""
+    if isinstance(value, dict):
+        return "ArmFolderEntry" if "folder" in value else "ArmEntry"
+    return type(value).__name__ if isinstance(value, (ArmEntry, ArmFolderEntry)) else "constrained-str"
+
+
+ArmChoice: TypeAlias = Annotated[
+    Annotated[Name, Tag("constrained-str")]
+    | Annotated[ArmEntry, Tag("ArmEntry")]
+    | Annotated[ArmFolderEntry, Tag("ArmFolderEntry")],
+    Discriminator(_kind),
+]
+"""A registered name, or an arm of the experiment's own."""
