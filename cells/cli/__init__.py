@@ -22,6 +22,7 @@ from cells.cli import rates as _rates
 from cells.cli import referees as _referees
 from cells.cli import reporting as _reporting
 from cells.cli import results as _results
+from cells.cli import revising as _revising
 from cells.cli import run_auditing as _run_auditing
 from cells.cli import scoring as _scoring
 from cells.cli import tabling as _tabling
@@ -41,7 +42,7 @@ app = typer.Typer(
 )
 for _room in (
     *(_experiments, _amending, _results, _scoring, _importing, _predicting, _reporting, _tabling, _judging),
-    *(_run_auditing, _fences, _inventory, _referees, _rates, _tasks),
+    *(_run_auditing, _revising, _fences, _inventory, _referees, _rates, _tasks),
 ):
     _room.add_to(app)
 
