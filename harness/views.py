@@ -15,6 +15,7 @@ __all__ = [
     "Fence",
     "Finding",
     "Guard",
+    "MirrorState",
     "Previous",
     "PublicReading",
     "Revision",
@@ -52,10 +53,30 @@ class PublicReading:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Previous:
-    """The candidate of an earlier round of the same seat, and what the public tier said of it."""
+    """An earlier candidate, of the same seat or of the unit's pool, and what the public tier said of it."""
 
     code: str
     reading: PublicReading
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorState:
+    """
+    What arm `source` had before its generation of `round`: its incumbent's code and the fact block taken on that code,
+    each with the SHA-256 of its UTF-8 bytes. `bullets` are the block's lines, `dropped` the facts left out whole.
+
+    `failed` says that there is code and that the public tests did not accept it: of anything else nothing is shown.
+    """
+
+    source: str
+    round: int
+    block: str
+    block_sha256: str
+    bullets: int
+    dropped: int
+    code: str
+    code_sha256: str
+    failed: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +106,8 @@ class Revision:
 class RoundView:
     """
     All that an arm may see when it renders a round's prompt. `round` counts from 1; `nonce` is the cell's own code,
-    which an arm with `nonce` shows and whose echo tells that its text was loaded.
+    which an arm with `nonce` shows and whose echo tells that its text was loaded. `mirrored` is what an arm that
+    mirrors another's rounds copies, None for any other.
     """
 
     instruction: str
@@ -96,6 +118,7 @@ class RoundView:
     previous: Previous | None = None
     revision: Revision | None = None
     nonce: str = ""
+    mirrored: MirrorState | None = None
 
 
 class Finding(StrEnum):
