@@ -20,6 +20,7 @@ from cells.outlook import outlook
 from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
 from cells.planned import refuse_unreadable
 from cells.price_lists import card_pins, refuse_cards
+from cells.seed_spaces import refuse_shared_namespace
 from fences.rendering import layer_digests
 from harness import plugins
 from harness.arm_folder import files_of
@@ -67,6 +68,7 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
     refuse_unreadable(experiment.analysis, registration.cells)
     refuse_idle_claims(experiment, registration.cells)
     registration = replace(registration, repository=await anyio.to_thread.run_sync(repository_facts, path))
+    refuse_shared_namespace(runs, registration)
     folder = runs / registration.id
     store = BlobStore(folder / "blobs")
     for task in parts.tasks.values():

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["SeedBook", "draw_order", "seed"]
+__all__ = ["PoolSeeds", "SeedBook", "draw_order", "hash_order", "seed", "spaces_clash"]
 
 
 def seed(payload: str) -> int:
@@ -17,6 +17,32 @@ def seed(payload: str) -> int:
 def draw_order(names: Iterable[str], draw_seed: int) -> list[str]:
     """The names in a reproducible random order: by the SHA-256 of `seed|name`, the same on every machine."""
     return sorted(names, key=lambda name: hashlib.sha256(f"{draw_seed}|{name}".encode()).hexdigest())
+
+
+def hash_order(names: Iterable[str], purpose: str) -> list[str]:
+    """The names in a reproducible random order: by the SHA-256 of `purpose|name`. Another purpose, another order."""
+    return sorted(names, key=lambda name: hashlib.sha256(f"{purpose}|{name}".encode()).hexdigest())
+
+
+def spaces_clash(one: str, other: str) -> bool:
+    """Whether two namespaces can be taken for each other: they are equal, or one begins with the other."""
+    return one.startswith(other) or other.startswith(one)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSeeds:
+    """The seeds of one unit's pool, from the payload `namespace|pool|unit|index`, of fewer parts than any cell's."""
+
+    namespace: str
+    unit: str
+
+    def payload(self, index: int) -> str:
+        """The text that the seed of a candidate is the digest of; kept beside the candidate."""
+        return f"{self.namespace}|pool|{self.unit}|{index}"
+
+    def seed(self, index: int) -> int:
+        """The seed of a candidate."""
+        return seed(self.payload(index))
 
 
 @dataclass(frozen=True, slots=True)
