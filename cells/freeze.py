@@ -38,7 +38,7 @@ from harness.repository import repository_facts
 from harness.tasks.profiles import profile
 from harness.values import CellKey
 
-__all__ = ["Frozen", "freeze", "reopen", "reopen_for_judging", "settle", "settle_for_judging"]
+__all__ = ["Frozen", "freeze", "reopen", "reopen_for_judging", "settle", "settle_for_judging", "settle_for_pools"]
 
 Say = Callable[[str], None]
 
@@ -131,6 +131,15 @@ async def settle_for_judging(path: Path, *, clock: Clock, say: Say) -> Frozen:
     parts = assemble(experiment, SourceOrigin(path.parent))
     registration = await _register(parts, {}, source=str(path), clock=clock)
     return Frozen(registration=registration, parts=parts, identities={}, folder=path.parent)
+
+
+async def settle_for_pools(path: Path, *, clock: Clock, say: Say) -> Frozen:
+    """The parts of an experiment file for making candidates: each model has answered, and nothing is written."""
+    experiment, identities = await settle(load_experiment(path), say=say)
+    parts = assemble(experiment, SourceOrigin(path.parent))
+    refuse_leaking_tasks(parts.tasks.values())
+    registration = await _register(parts, identities, source=str(path), clock=clock)
+    return Frozen(registration=registration, parts=parts, identities=identities, folder=path.parent)
 
 
 def _only(registration: Registration, names: set[str]) -> Registration:

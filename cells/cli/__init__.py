@@ -17,6 +17,7 @@ from cells.cli import fences as _fences
 from cells.cli import importing as _importing
 from cells.cli import inventory as _inventory
 from cells.cli import judging as _judging
+from cells.cli import pools as _pools
 from cells.cli import predicting as _predicting
 from cells.cli import rates as _rates
 from cells.cli import referees as _referees
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 for _room in (
     *(_experiments, _amending, _results, _scoring, _importing, _predicting, _reporting, _tabling, _judging),
-    *(_run_auditing, _revising, _fences, _inventory, _referees, _rates, _tasks),
+    *(_run_auditing, _revising, _fences, _inventory, _referees, _rates, _tasks, _pools),
 ):
     _room.add_to(app)
 
