@@ -24,6 +24,7 @@ from harness.boundary import MeteredModel, WatchedCheck, WatchedHelper, WatchedW
 from harness.canonical import digest_bytes
 from harness.errors import Blamed, FenceError, unwrapped
 from harness.meter import Meter
+from harness.mirror_line import MirrorEnd, MirrorLine
 from harness.outcome import CellOutcome
 from harness.ports import PublicCheck, Workspace
 from harness.seats.desk import Desk
@@ -45,6 +46,7 @@ class _Try:
     """What becomes known as a try goes on; whatever stops it, what is known by then is kept."""
 
     end: End
+    mirror: MirrorLine | None = None
     exhibit: Exhibit | None = None
     verdict: Verdict | None = None
     room: dict[str, Any] = field(default_factory=dict)
@@ -52,12 +54,15 @@ class _Try:
     findings: tuple[str, ...] = ()
 
 
-async def play(house: House, cell: CellKey, attempt: int) -> CellOutcome:
-    """Play one try of `cell` to its outcome. Only a cancellation from outside comes through."""
+async def play(house: House, cell: CellKey, attempt: int, *, mirror: MirrorLine | None = None) -> CellOutcome:
+    """
+    Play one try of `cell` to its outcome; `mirror` is its line to those in lockstep with it. Only a cancellation from
+    outside comes through.
+    """
     house.playing.add(str(cell))
     try:
         before = await _load(house)
-        outcome = await _played(house, cell, attempt)
+        outcome = await _played(house, cell, attempt, mirror)
         return replace(outcome, room={**outcome.room, "load": {"start": before, "end": await _load(house)}})
     finally:
         house.playing.discard(str(cell))
@@ -67,11 +72,11 @@ async def _load(house: House) -> dict[str, Any]:
     return (await anyio.to_thread.run_sync(box_load, len(house.playing))).to_json()
 
 
-async def _played(house: House, cell: CellKey, attempt: int) -> CellOutcome:
+async def _played(house: House, cell: CellKey, attempt: int, mirror: MirrorLine | None) -> CellOutcome:
     """One try, from a fresh meter to its outcome."""
     meter = house.meter(cell)
     path = transcript_path(house.folder, cell, attempt)
-    tried = _Try(end=Void(cause="harness", detail="the try did not get as far as its seat"))
+    tried = _Try(end=Void(cause="harness", detail="the try did not get as far as its seat"), mirror=mirror)
     with Transcript(path, clock=house.clock) as transcript:
         try:
             if getattr(house.parts.seat, "needs_model", True) and not meter.admits_call() and meter.halted is not None:
@@ -129,6 +134,7 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
                 transcript=transcript,
                 helper=WatchedHelper(helper, meter),
                 check=_watched(check, meter),
+                mirror=None if tried.mirror is None else MirrorEnd(line=tried.mirror, paused=meter.paused),
             )
             tried.end = briefed(desk, await sit_to_the_end(parts.seat, desk, meter, clock=house.clock))
         tried.served, tried.findings = tuple(sorted(model.served)), model.findings()

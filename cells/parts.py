@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from cells.mirrors import mirror_sources
 from cells.price_lists import read_cards
 from fences.policy import FencePolicy
 from fences.rendering import render
@@ -145,6 +146,7 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         if experiment.seat.kind not in arm.seats:
             seats = ", ".join(sorted(arm.seats))
             raise ExperimentError(f"arm {name!r} can't run in seat {experiment.seat.kind!r}: expected one of {seats}")
+    mirror_sources(arms)
     policy = FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump())
     seat = _seat(experiment.seat)
     _check_gateway(seat, policy)

@@ -6,11 +6,11 @@ import anyio
 
 from harness.clock import Clock
 from harness.enclosure import Enclosed, run_enclosed
-from harness.errors import Blamed, SeatError
+from harness.errors import Blamed, GateRefused, SeatError
 from harness.meter import Meter
 from harness.ports import Seat
 from harness.seats.desk import Desk
-from harness.values import Declared, End, FailedBoot, Void
+from harness.values import Declared, End, FailedBoot, Refused, Void
 
 __all__ = ["sit_to_the_end"]
 
@@ -52,6 +52,8 @@ def _end(enclosed: Enclosed, meter: Meter, *, needs_model: bool) -> End:
         return meter.blamed
     if meter.halted is not None:
         return meter.halted
+    if isinstance(enclosed.error, GateRefused):
+        return Refused(gate=enclosed.error.gate, detail=enclosed.error.detail)
     if enclosed.error is not None:
         cause = enclosed.error.cause if isinstance(enclosed.error, Blamed) else SeatError.cause
         return Void(cause=cause, detail=f"{type(enclosed.error).__name__}: {enclosed.error}")

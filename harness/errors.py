@@ -23,7 +23,10 @@ Every error Proctor raises on purpose, sorted by who has to act.
         ├── WorkspaceError        the engine or the sandbox failed
         ├── FenceError            the fence is not what the policy says
         ├── RefereeError          the referee could not work
-        └── SeatError             the seat's own program failed
+        ├── SeatError             the seat's own program failed
+        ├── MirrorLost            the cell that this one mirrors ended without an outcome
+        ├── MirrorBroken          a packet is not what it mirrors: the run stops
+        └── TokensShown           a generic bullet has a word of the task: the run stops
 
 `Blamed` carries `cause`, a short token that ends up in the record as `VOID(cause)`.
 """
@@ -46,6 +49,8 @@ __all__ = [
     "GateRefused",
     "ImageError",
     "IntegrityError",
+    "MirrorBroken",
+    "MirrorLost",
     "ModelServerError",
     "PluginError",
     "ProctorError",
@@ -55,6 +60,7 @@ __all__ = [
     "SeatError",
     "StorageError",
     "TaskError",
+    "TokensShown",
     "UsageError",
     "WindowExceeded",
     "WorkspaceError",
@@ -182,6 +188,24 @@ class SeatError(Blamed):
     """The seat's own program failed, which says nothing about the subject."""
 
     cause = "seat"
+
+
+class MirrorLost(Blamed):
+    """The cell whose rounds this one copies ended VOID: there is nothing to mirror."""
+
+    cause = "mirror"
+
+
+class MirrorBroken(Blamed):
+    """A packet does not show what it mirrors, byte for byte; no packet of this run can be trusted then."""
+
+    cause = "mirror-audit"
+
+
+class TokensShown(Blamed):
+    """A generic bullet has a word of the task: it would be a fact, and no placebo of one."""
+
+    cause = "tokens-audit"
 
 
 def unwrapped(group: BaseExceptionGroup[BaseException]) -> BaseException:

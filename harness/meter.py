@@ -6,7 +6,8 @@ A limit never raises into the seat, since an agent that catches every exception 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 
 from harness.admission import Bounds, Ledger, Place, Scope
@@ -84,11 +85,21 @@ class Meter:
                 place.leave()
         if self._start is None:
             return
-        self._wall = self._clock.monotonic() - self._start
+        seconds = self._clock.monotonic() - self._start
+        self._wall += seconds
         self._start = None
         for scope in self.scopes:
             scope.ledger.running.pop(id(self), None)
-            scope.ledger.wall_ended += self._wall
+            scope.ledger.wall_ended += seconds
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The seat waits for another cell's: its own time stands still."""
+        self.finish()
+        try:
+            yield
+        finally:
+            self.start()
 
     def admits_call(self) -> bool:
         """Whether another call may be made; if not, the seat is stopped by the limit that is used up."""
@@ -181,7 +192,7 @@ class Meter:
 
     def spend(self) -> Spend:
         """What the try has cost up to now."""
-        wall = self._wall if self._start is None else self._clock.monotonic() - self._start
+        wall = self._wall + (0.0 if self._start is None else self._clock.monotonic() - self._start)
         return Spend(
             usage=self._usage,
             charged_tokens=self._charged,

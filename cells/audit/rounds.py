@@ -67,9 +67,15 @@ def _rounds(events: Events, outcome: CellOutcome, run: AuditedRun) -> Iterator[s
     over = numbers if isinstance(outcome.end, Declared) else numbers[:-1]
     if extracted[: len(over)] != over or len(extracted) > len(numbers):
         yield f"of its {len(over)} rounds that are over, {len(extracted)} have what was extracted"
-    if isinstance(outcome.end, Declared) and len(numbers) < of and not _accepted(events, numbers[-1], run):
+    if isinstance(outcome.end, Declared) and len(numbers) < of and not _done_early(events, numbers[-1], run):
         yield f"it declared itself done after round {numbers[-1]} of {of}, which the public tests did not accept"
     yield from _mirrored(events)
+
+
+def _done_early(events: Events, number: int, run: AuditedRun) -> bool:
+    """Whether a seat may be done before its last round: a candidate was accepted, or what it mirrors had no more."""
+    copies = any(event.get("event") == "mirror" and event["role"] == "copied" for event in events)
+    return copies or _accepted(events, number, run)
 
 
 def _accepted(events: Events, number: int, run: AuditedRun) -> bool:

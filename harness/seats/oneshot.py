@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from harness.canonical import digest_bytes
+from harness.errors import PluginError
 from harness.messages import Message, Request
 from harness.seats import options
 from harness.seats.desk import Desk
 from harness.seats.extraction import extract_code
-from harness.seats.showing import prompt, round_view
+from harness.seats.mirroring import AfterSource, in_step, packet, refuse_a_long_prompt
+from harness.seats.showing import round_view
 from harness.tree import Tree
 from harness.values import Declared
 from harness.views import Previous, PublicReading
@@ -26,7 +28,10 @@ MAX_CANDIDATE_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
-    """The code of one round, empty where the reply had none, and what the public tests said of it, if there are any."""
+    """
+    The code of one round, empty where the reply had none, and what the public tests said of it, if there are any. What
+    is older than every round has a round below 1: the newest of a pool is 0.
+    """
 
     round: int
     code: str
@@ -44,18 +49,33 @@ class OneShotSeat:
 
     `rounds` (1 to 64) is the most there may be; `file` is where the candidate is written, below `/workspace`; `system`
     is a system message for every round, or None for none; `stop_on_pass` ends the rounds at the first candidate that
-    the public tests accept. Raises `PluginError` for an option that can't be used.
+    the public tests accept; `after_source` says what an arm that mirrors another does once that one has no more rounds
+    (`end` or `last`); a prompt over `max_prompt_tokens` has the cell REFUSED. Raises `PluginError` for an option that
+    can't be used.
     """
 
     name = "oneshot"
 
     def __init__(
-        self, *, rounds: int = 2, file: str = "solution.py", system: str | None = None, stop_on_pass: bool = True
+        self,
+        *,
+        rounds: int = 2,
+        file: str = "solution.py",
+        system: str | None = None,
+        stop_on_pass: bool = True,
+        after_source: AfterSource = "end",
+        max_prompt_tokens: int | None = None,
     ) -> None:
         self.rounds = options.whole(self.name, "rounds", rounds, low=1, high=64)
         self.file = options.file_path(self.name, "file", file)
         self.system = None if system is None else options.text(self.name, "system", system)
         self.stop_on_pass = options.flag(self.name, "stop_on_pass", stop_on_pass)
+        self.after_source = _after_source(after_source)
+        self.max_prompt_tokens = (
+            None
+            if max_prompt_tokens is None
+            else options.whole(self.name, "max_prompt_tokens", max_prompt_tokens, low=1, high=1 << 20)
+        )
 
     def options(self) -> Mapping[str, Any]:
         """The options as a registration pins them."""
@@ -64,6 +84,8 @@ class OneShotSeat:
             "file": self.file,
             "system": self.system,
             "stop_on_pass": self.stop_on_pass,
+            "after_source": self.after_source,
+            "max_prompt_tokens": self.max_prompt_tokens,
         }
 
     async def sit(self, desk: Desk) -> Declared:
@@ -84,7 +106,10 @@ class _Sitting:
         """All rounds, or as many as it takes until the public tests accept a candidate."""
         rounds = self._seat.rounds
         for number in range(1, rounds + 1):
-            code = self._extracted(number, await self._reply(number))
+            reply = await self._reply(number)
+            if reply is None:
+                return Declared(note=f"what it mirrors has no round {number} of {rounds}")
+            code = self._extracted(number, reply)
             await self._write([*self._done, Candidate(round=number, code=code)])
             self._done.append(Candidate(round=number, code=code, reading=await self._public(number, code)))
             await self._write(self._done)
@@ -94,11 +119,16 @@ class _Sitting:
         ending = "no reply had any code" if kept is None else f"the candidate of round {kept.round} is left"
         return Declared(note=f"{rounds} rounds done; {ending}")
 
-    async def _reply(self, number: int) -> str:
-        """One round's packet and the model's reply to it."""
-        desk, best = self._desk, incumbent(self._done)
+    async def _reply(self, number: int) -> str | None:
+        """One round's packet and the model's reply to it; None where what it mirrors has no such round."""
+        desk, best = self._desk, incumbent([*_older(self._desk.pool), *self._done])
         previous = None if best is None or best.reading is None else Previous(code=best.code, reading=best.reading)
-        text = prompt(desk, round_view(desk, number=number, rounds=self._seat.rounds, previous=previous))
+        view = round_view(desk, number=number, rounds=self._seat.rounds, previous=previous)
+        state = await in_step(desk, view, self._seat.after_source)
+        if state is None:
+            return None
+        refuse_a_long_prompt(desk, view, state, self._seat.max_prompt_tokens)
+        text = packet(desk, view, state)
         desk.transcript.add(
             "round",
             round=number,
@@ -162,6 +192,19 @@ def incumbent(candidates: Sequence[Candidate]) -> Candidate | None:
     """What a packet shows: of the candidates with code the one with most public tests passed, the newest on a tie."""
     with_code = [candidate for candidate in candidates if candidate.code]
     return max(with_code, key=lambda one: (one.reading.passed if one.reading else 0, one.round), default=None)
+
+
+def _older(pool: Sequence[Previous]) -> list[Candidate]:
+    """The pool's candidates, the newest of which is just older than round 1."""
+    first = 1 - len(pool)
+    return [Candidate(round=first + n, code=one.code, reading=one.reading) for n, one in enumerate(pool)]
+
+
+def _after_source(value: AfterSource) -> AfterSource:
+    if value not in get_args(AfterSource):
+        known = ", ".join(map(repr, get_args(AfterSource)))
+        raise PluginError(f"seat 'oneshot': option after_source is {value!r}: expected one of {known}")
+    return value
 
 
 def shipped(candidates: Sequence[Candidate]) -> Candidate | None:

@@ -63,7 +63,7 @@ def test_events_of_the_seats_are_told():
     text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     written = set(re.findall(r"transcript\.add\(\s*\"(\w+)\"", text))
     revising = {"start", "revision", "revised", "certified"}
-    assert written == {"round", "extraction", "public", "tool", "note", "laid", "program", *revising}
+    assert written == {"round", "mirror", "extraction", "public", "tool", "note", "laid", "program", *revising}
     assert written <= set(rows("## Events of the transcript"))
 
 

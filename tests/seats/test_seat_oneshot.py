@@ -254,7 +254,14 @@ def test_bad_options_are_refused_when_the_seat_is_made(bad):
 def test_options_are_pinned_as_data():
     """What a registration pins is canonical JSON, and it makes the same seat again."""
     seat = plugins.load("seats", "oneshot")(rounds=4, file="src/./a.py")
-    assert dict(seat.options()) == {"rounds": 4, "file": "src/a.py", "system": None, "stop_on_pass": True}
+    assert dict(seat.options()) == {
+        "rounds": 4,
+        "file": "src/a.py",
+        "system": None,
+        "stop_on_pass": True,
+        "after_source": "end",
+        "max_prompt_tokens": None,
+    }
     again = OneShotSeat(**json.loads(canonical_bytes(dict(seat.options()))))
     assert again.options() == seat.options()
     with pytest.raises(TypeError, match="roundz"):

@@ -1,0 +1,77 @@
+"""How a seat that works in rounds keeps step with the cells that it mirrors, or that mirror it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Literal, TypeAlias
+
+from harness.errors import GateRefused, SeatError
+from harness.mirror import mirror_state
+from harness.mirror_audit import audit_packet
+from harness.ports import Arm
+from harness.seats.desk import Desk
+from harness.seats.showing import prompt
+from harness.views import MirrorState, RoundView
+
+__all__ = ["TOKEN_BYTES", "AfterSource", "in_step", "packet", "refuse_a_long_prompt"]
+
+AfterSource: TypeAlias = Literal["end", "last"]
+"""What a mirrored seat does once its source has no more rounds: end too, or go on with the source's last state."""
+
+TOKEN_BYTES = 3
+"""A prompt counts as one token for so many bytes: a rule that any machine can apply, and no tokeniser's own count."""
+
+
+async def in_step(desk: Desk, view: RoundView, after_source: AfterSource) -> MirrorState | None:
+    """
+    The state that the round's packet is made from: published by a source before its generation, copied by an arm that
+    mirrors it. None when the source has no more rounds, and the protocol says to end then.
+
+    Raises `SeatError` for a mirroring arm that nobody has given a line, `MirrorLost` when its source ended VOID.
+    """
+    source: str | None = getattr(desk.arm, "mirrors", None)
+    if source is None:
+        state = mirror_state(desk.arm.name, view.round, view.previous)
+        if desk.mirror is not None:
+            desk.mirror.line.publish(state)
+            desk.transcript.add("mirror", role="published", **asdict(state))
+        return state
+    if desk.mirror is None:
+        raise SeatError(f"arm {desk.arm.name!r} mirrors {source!r}, and cell {desk.cell} is not played beside it")
+    state_then = await desk.mirror.state(view.round)
+    if state_then is None and after_source == "last":
+        state_then = desk.mirror.line.last
+    if state_then is not None:
+        desk.transcript.add("mirror", role="copied", **asdict(state_then))
+    return state_then
+
+
+def packet(desk: Desk, view: RoundView, state: MirrorState) -> str:
+    """The round's prompt, held against what it was made from. Raises `MirrorBroken`, `TokensShown` or `SeatError`."""
+    seen = _seen(desk.arm, view, state)
+    text = prompt(desk, seen)
+    audit_packet(desk.arm, seen, state, text)
+    return text
+
+
+def refuse_a_long_prompt(desk: Desk, view: RoundView, state: MirrorState, most: int | None) -> None:
+    """
+    Raises `GateRefused` when the round's prompt is over `most` tokens in the cell's own arm, or in any that mirrors the
+    same source: all of them are refused alike, so that length leaves out no arm alone.
+    """
+    if most is None:
+        return
+    line = () if desk.mirror is None else desk.mirror.line.arms
+    for arm in (desk.arm, *(arm for arm in line if getattr(arm, "mirrors", None) is not None)):
+        size = -(-len(prompt(replace(desk, arm=arm), _seen(arm, view, state)).encode()) // TOKEN_BYTES)
+        if size > most:
+            raise GateRefused(
+                "prompt", f"round {view.round}: the prompt of arm {arm.name!r} counts {size} tokens: expected {most}"
+            )
+
+
+def _seen(arm: Arm, view: RoundView, state: MirrorState) -> RoundView:
+    """The view as an arm of the line sees it: one that mirrors has the state, and nothing of its own rounds."""
+    if getattr(arm, "mirrors", None) is None:
+        return view
+    return replace(view, previous=None, mirrored=state)
