@@ -6,12 +6,20 @@ from collections.abc import Mapping
 
 from harness import plugins
 from harness.arm_check import ArmFinding
-from harness.arm_folder import FolderArm
+from harness.arm_folder import FolderArm, files_of
 from harness.errors import unknown_name
 from harness.placebo import accept
 from harness.ports import Arm
 
-__all__ = ["check_placebo"]
+__all__ = ["check_name", "check_placebo"]
+
+
+def check_name(arm: Arm) -> list[ArmFinding]:
+    """Whether the name of an arm that is a folder is a registered arm's; one that is this very folder's is no fault."""
+    info = plugins.table("arms").get(arm.name)
+    if info is None or not isinstance(arm, FolderArm) or files_of(plugins.load("arms", arm.name)()) == arm.files:
+        return []
+    return [_error("name", f"{arm.name!r} is taken by {info.target} of {info.distribution}: choose another name")]
 
 
 def check_placebo(arm: Arm, arms: Mapping[str, Arm]) -> list[ArmFinding]:

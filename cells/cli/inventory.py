@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cells.cli.door import ExitCode, end, print_json
+from cells.cli.arms import arm_check, arm_list, arm_new
+from cells.cli.door import print_json
 from cells.cli.images import image_build, image_list, image_lock, image_remove
 
 __all__ = ["add_to"]
@@ -24,7 +24,7 @@ def add_to(app: typer.Typer) -> None:
             (image_build, image_list, image_lock, image_remove),
         ),
         ("model", "List and fetch embedded models.", (model_list, model_fetch)),
-        ("arm", "List and check arms.", (arm_list, arm_check)),
+        ("arm", "Start, list and check arms.", (arm_new, arm_list, arm_check)),
     )
     for name, about, commands in groups:
         group = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None)
@@ -65,56 +65,6 @@ def model_fetch(name: Annotated[str, typer.Argument(help="A name that `proctor m
     from cells.preparing import fetch_model
 
     fetch_model(name, typer.echo)
-
-
-def arm_list(*, as_json: AsJson = False) -> None:
-    """List the registered arms with the digest of their bytes and the seats they run in."""
-    from harness import plugins
-    from harness.canonical import digest_bytes
-
-    rows = []
-    for name, info in plugins.table("arms").items():
-        arm = plugins.load("arms", name)()
-        rows.append(
-            {
-                "name": name,
-                "sha256": digest_bytes(arm.content),
-                "bytes": len(arm.content),
-                "seats": sorted(arm.seats),
-                "distribution": f"{info.distribution} {info.version}",
-            }
-        )
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        typer.echo(f"{row['name']}: {row['bytes']} bytes, sha256 {row['sha256']}, {row['distribution']}")
-
-
-def arm_check(
-    name: Annotated[str, typer.Argument(help="A registered arm, or a text file of your own.")],
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """Check an arm: its bytes, what it may see, whether it renders the same each time."""
-    from dataclasses import asdict
-
-    from harness import plugins
-    from harness.arm_check import check_arm
-    from harness.text_arm import load_text_arm
-
-    path = Path(name)
-    arm = load_text_arm(path.stem, path) if path.is_file() else plugins.load("arms", name)()
-    findings = check_arm(arm)
-    if as_json:
-        print_json([asdict(finding) for finding in findings])
-    else:
-        for finding in findings:
-            typer.echo(f"{finding.level}: {finding.rule}: {finding.detail}")
-        if not findings:
-            typer.echo("nothing to say against it")
-    if any(finding.level == "error" for finding in findings):
-        end(ExitCode.GATE_REFUSED)
 
 
 def plugins_list(

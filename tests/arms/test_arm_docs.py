@@ -1,12 +1,16 @@
 """The pages on arms say what is there, and the code in them runs."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
 from harness import plugins
 from harness.arm_check import check_arm
+from harness.arm_folder import ArmCard
+from harness.placebo import Limits
 from harness.views import Previous, PublicReading, RoundView
+from tests.surface import section
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = (DOCS / "reference/arms.md").read_text(encoding="utf-8")
@@ -56,5 +60,13 @@ def test_the_code_of_the_how_to_runs(tmp_path, monkeypatch):
 def test_the_tables_of_the_how_to_are_toml():
     """Each TOML block parses, and registers in the right group."""
     first, second = (tomllib.loads(text) for text in code("toml"))
-    assert first["arms"][2] == {"name": "test-first", "file": "arms/test-first.md"}
+    assert first["arms"][1:] == [{"folder": "arms/test-first"}, {"folder": "arms/grey-wall"}]
     assert set(second["project"]["entry-points"]["proctor.arms"]) == {"test-first", "count"}
+
+
+def test_every_key_of_a_card_is_told():
+    """The tables of `arm.toml` and of a placebo's limits are the code's own, and the defaults are those that hold."""
+    told = set(re.findall(r"^\| `\[?(\w+)\]?` \|", section(REFERENCE, "Arm folders"), re.MULTILINE))
+    assert told == set(ArmCard.model_fields)
+    limits = dict(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \|", section(REFERENCE, "Placebos"), re.MULTILINE))
+    assert limits == {name: json.dumps(value) for name, value in Limits().model_dump().items()}
