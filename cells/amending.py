@@ -92,6 +92,7 @@ def amend(folder: Path, path: Path, *, clock: Clock, dry_run: bool = False) -> M
 def _weigh(registration: Registration, progress: Progress, content: Amendment) -> Made:
     """What the amendment would come to. Raises as `amend` does."""
     before = amendments_in(progress.amendments)
+    _refuse_after_stop(progress, content)
     _refuse_unfit(registration, before, content)
     _refuse_unknown_figures(registration, before, content)
     checks = read_checks(content, boards(registration, progress, head=None).in_force)
@@ -126,6 +127,16 @@ def _refuse_unless_held(content: Amendment, checks: Sequence[CheckReading]) -> N
     ]
     if failed:
         raise GateRefused("amendment", "its checks do not hold now:\n  " + "\n  ".join(failed))
+
+
+def _refuse_after_stop(progress: Progress, content: Amendment) -> None:
+    """A stop is for good: what asks for more to be played could not be kept, and would only add cells never fired."""
+    asked = [name for name in ("replicates", "void_retries") if getattr(content, name) is not None]
+    if progress.stopped is not None and asked:
+        raise ExperimentError(
+            f"{' and '.join(asked)}: the registered rule {progress.stopped['rule']!r} ended this run, and nothing "
+            "further starts: expected an amendment that plays nothing; for more cells freeze another experiment"
+        )
 
 
 def _refuse_unfit(registration: Registration, before: Sequence[Amended], content: Amendment) -> None:

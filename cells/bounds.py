@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cells.pair_counts import PairState, Side
-from harness.canonical import digest_json
+from harness.canonical import digest_names
 
 if TYPE_CHECKING:
     from cells.readable import Cell
@@ -107,8 +107,8 @@ def _one_sign(low: float | None, high: float | None) -> bool | None:
 
 def declared_set(cells: Iterable[Cell]) -> DeclaredSet:
     """Name a declared set: SHA-256 of the canonical list of its identities, sorted, so that order is nothing."""
-    names = sorted(map(str, cells))
-    return DeclaredSet(digest=digest_json(names), cells=len(names))
+    names = list(map(str, cells))
+    return DeclaredSet(digest=digest_names(names), cells=len(names))
 
 
 def opened(pairs: Iterable[PairState], opening: frozenset[Side]) -> list[PairState]:
@@ -132,9 +132,11 @@ _OPEN: frozenset[Side] = frozenset({"halted", "unscorable", "none"})
 def expired_bounds(stored: Mapping[str, Any], now: DeclaredSet) -> list[str]:
     """
     What is wrong with the bounds of a stored scoreboard (its JSON) for the declared set as it is `now`: a line for each
-    that was taken over another set.
+    that was taken over another set, those of the pass rates in one.
     """
     lines = []
+    if (over := DeclaredSet(digest=stored["over"]["digest"], cells=stored["over"]["cells"])) != now:
+        lines.append(f"bounds of the pass rates: expired: taken over {over}, now {now}")
     for contrast in (*stored["contrasts"], *stored["added"]):
         for item in contrast["bounds"]:
             then = DeclaredSet(digest=item["taken_over"], cells=item["cells"])

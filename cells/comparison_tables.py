@@ -137,7 +137,7 @@ def _sign_test(item: RatioReading) -> Iterable[str]:
     yield (
         f"Sign test over tasks, {sided}: p {p_text(item.p_value, withheld=item.status != 'final')}, qualifiers "
         f"{qualified(item.qualifiers)}; {item.wins} above 1, {item.losses} below, {item.ties} ties, {item.undefined} "
-        f"undefined; best attainable p {p_text(item.best_attainable_p)}."
+        f"undefined; best attainable p over all {len(item.tasks)} tasks {p_text(item.best_attainable_p)}."
     )
     halted = [sum(task.halted_cells[at] for task in item.tasks) for at in (0, 1)]
     if any(halted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cells.bounds import declared_set
+from cells.bounds import DeclaredSet
 from cells.contrasts import ContrastReading, Status, read_contrast
 from cells.settled import Settled
 from cells.stats import holm
@@ -14,20 +14,18 @@ from harness.analysis import DESCRIPTIVE, Analysis, Contrast
 __all__ = ["adjust", "read_added", "read_families"]
 
 
-def read_families(settled: Settled, status: Status, analysis: Analysis) -> tuple[ContrastReading, ...]:
-    """Read the registered contrasts, and adjust them within their families."""
-    taken_over = declared_set(settled.declared)
+def read_families(
+    settled: Settled, status: Status, analysis: Analysis, taken_over: DeclaredSet
+) -> tuple[ContrastReading, ...]:
+    """Read the registered contrasts, and adjust them within their families; bounds name the set `taken_over`."""
     readings = [read_contrast(item, settled, status, analysis, taken_over=taken_over) for item in analysis.contrasts]
     return tuple(map(_in_words, adjust(readings, analysis.alpha)))
 
 
 def read_added(
-    added: Sequence[Contrast], settled: Settled, status: Status, analysis: Analysis
+    added: Sequence[Contrast], settled: Settled, status: Status, analysis: Analysis, taken_over: DeclaredSet
 ) -> tuple[ContrastReading, ...]:
     """Read the contrasts that came after the data: apart, and adjusted with no family."""
-    if not added:
-        return ()
-    taken_over = declared_set(settled.declared)
     return tuple(
         _in_words(read_contrast(item, settled, status, analysis, taken_over=taken_over, registered=False))
         for item in added

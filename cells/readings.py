@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cells.bounds import DeclaredSet, declared_set
 from cells.charges import Charges, read_charges
 from cells.conditions import Census, by_arm, by_condition, censuses
 from cells.confounds import circumstances, confounds
@@ -47,19 +48,20 @@ class Scoreboard:
     The readings of one record. `head` says which entry was its last, None for a record without entries.
 
     `status` is `final` if every declared cell has an outcome, `incomplete` while some have none, and `refused` if the
-    record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `selection`
-    is what did not befall the arms alike: a reader of the figures must have seen its `sentences`;
-    `not_enforced` are the promises of a workspace that were not kept where the cells were played, each with why.
-    `charges` are what each arm was charged and what is sunk; `confounds` say what else differed between the arms.
-    `stop` is the registered rule that ended the run; `outcome` and `adverse`
-    are what became of what was registered of the result, None and empty where nothing was. `withdrawn` are the tasks
-    that an amendment took out of all arms, each with why.
+    record says something it may not; `problems` says what. Unless it is final, no test gives a verdict. `over` names
+    the set that all bounds are taken over, those of the pass rates too. `selection` is what did not befall the arms
+    alike: a reader of the figures must have seen its `sentences`; `not_enforced` are the promises of a workspace that
+    were not kept where the cells were played, each with why. `charges` are what each arm was charged and what is sunk;
+    `confounds` say what else differed between the arms. `stop` is the registered rule that ended the run; `outcome` and
+    `adverse` are what became of what was registered of the result, None and empty where nothing was. `withdrawn` are
+    the tasks that an amendment took out of all arms, each with why.
     """
 
     registration_id: str
     head: str | None
     family: str
     alpha: float
+    over: DeclaredSet
     status: Status
     problems: tuple[str, ...]
     planned: int
@@ -123,19 +125,21 @@ def score(
     settled = _settled(declared, outcomes, stop)
     status, problems = _standing(settled, analysis, added, faults)
     arms = censuses(settled, refused, tasks=False)
-    contrasts = read_families(settled, status, analysis)
+    over = declared_set(settled.declared)
+    contrasts = read_families(settled, status, analysis, over)
     return Scoreboard(
         registration_id=registration_id,
         head=head,
         family=analysis.family,
         alpha=analysis.alpha,
+        over=over,
         status=status,
         problems=problems,
         **_cells(settled),
         arms=arms,
         conditions=censuses(settled, refused, tasks=True),
         contrasts=contrasts,
-        added=read_added(added, settled, status, analysis),
+        added=read_added(added, settled, status, analysis, over),
         ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
         guards=read_guards(analysis.guards, contrasts),
         selection=imbalances(arms, (*analysis.contrasts, *analysis.ratios)),

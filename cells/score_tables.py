@@ -136,7 +136,7 @@ def rate_sheet(board: Scoreboard) -> Sheet:
             for arm in board.arms
         ),
         left=2,
-        notes=(*label.notes, *board.sentences),
+        notes=(*label.notes, f"The rates under other readings are bounds over {board.over}.", *board.sentences),
     )
 
 

@@ -46,6 +46,12 @@ KINDS = (
     _Kind("voids", "Voids", "void cell", count=lambda arm: arm.void),
     _Kind("failed boots", "Failed boots", "failed boot", count=lambda arm: arm.failed_boot),
     _Kind("refusals", "Refused cells", "refused cell", count=lambda arm: arm.refused),
+    _Kind(
+        "not fired",
+        "Cells that were not fired",
+        "cell that was not fired",
+        count=lambda arm: arm.classes.get("NOT_FIRED", 0),
+    ),
     _Kind("unscorable", "Unscorable cells", "unscorable cell", count=lambda arm: arm.unscorable),
     _Kind("unpriced", "Cells without a price", "cell without a price", count=lambda arm: arm.unpriced, of=_costed),
     _Kind(

@@ -251,7 +251,7 @@ def test_every_field_of_an_outcome_is_documented():
 AMENDMENT = """
 reason = "r"
 changes = "c"
-void_retries = 2
+notices = [{ contrast = "P over B", text = "t" }]
 checks = [{ name = "k", figure = "halted", at_most = 0 }]
 """
 

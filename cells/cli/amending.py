@@ -51,7 +51,7 @@ def _tell(folder: Path, made: Made) -> None:
     if made.entry is None:
         typer.echo(f"amendment {made.number} could be made: nothing was written")
     else:
-        typer.echo(f"amendment {made.number} of {made.entry.at}: entry {made.entry.seq} of the record")
+        typer.echo(f"amendment {made.number} of {made.entry.body['dated']}: entry {made.entry.seq} of the record")
         typer.echo(f"  head {made.entry.seq}:{made.entry.sha256}")
     typer.echo(f"  {made.outcomes} outcomes stand before it and are as they were")
     if made.added_cells:

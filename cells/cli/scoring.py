@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,6 +41,10 @@ def score(
         Path | None,
         typer.Option("--pins", metavar="DIR", help="Write each reading's cells there, with the digests of their rows."),
     ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option("--since", metavar="STORED.json", help="Name the bounds in an earlier --json that have expired."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the scoreboard: every class, cost, and the registered contrasts."""
@@ -50,7 +54,7 @@ def score(
         folders = [run_folder(place, runs) for place in places or []]
         if pins is not None:
             _pin(declaration, pins, cells or [], folders)
-        _declared(declaration, cells or [], folders, as_json=as_json)
+        _declared(declaration, cells or [], folders, since=since, as_json=as_json)
         return
     if pins is not None:
         raise UsageError(f"--pins {pins} without --declaration: expected one that names the cells")
@@ -61,16 +65,18 @@ def score(
         )
     if places is None or len(places) != 1:
         raise UsageError(f"{len(places or [])} runs: expected one, or --declaration with the cells that are read")
-    _run(run_folder(places[0], runs), as_json=as_json)
+    _run(run_folder(places[0], runs), since=since, as_json=as_json)
 
 
-def _run(folder: Path, *, as_json: bool) -> None:
+def _run(folder: Path, *, since: Path | None, as_json: bool) -> None:
     """Score one run as it was registered."""
     from cells.boards import boards_of, boards_to_json
 
     boards = boards_of(folder)
+    data = boards_to_json(boards) if as_json or since is not None else {}
+    expired = {} if since is None else _expired(since, data, as_json=as_json)
     if as_json:
-        print_json(boards_to_json(boards))
+        print_json({**data, **expired})
     else:
         show_boards(boards)
     if boards.in_force.status != "final":
@@ -85,7 +91,19 @@ def _pin(path: Path, folder: Path, cells: list[Path], runs: list[Path]) -> None:
         typer.echo(f"written: {target}", err=True)
 
 
-def _declared(path: Path, cells: list[Path], runs: list[Path], *, as_json: bool) -> None:
+def _expired(stored: Path, now: dict[str, Any], *, as_json: bool) -> dict[str, list[str]]:
+    """What of a stored scoreboard's bounds has expired: said before any figure, or as a part of the JSON."""
+    from cells.expiry import expired_since, expiry_lines
+
+    expired = expired_since(stored, now)
+    if not as_json:
+        for line in expiry_lines(stored, expired):
+            typer.echo(line)
+        typer.echo()
+    return {"expired": expired}
+
+
+def _declared(path: Path, cells: list[Path], runs: list[Path], *, since: Path | None, as_json: bool) -> None:
     """Compute the readings of a declaration side by side."""
     from rich.console import Console
 
@@ -95,8 +113,10 @@ def _declared(path: Path, cells: list[Path], runs: list[Path], *, as_json: bool)
     from cells.score_view import render
 
     found = read_declared(path, files=cells, runs=runs)
+    data = side_by_side_to_json(found) if as_json or since is not None else {}
+    expired = {} if since is None else _expired(since, data, as_json=as_json)
     if as_json:
-        print_json(side_by_side_to_json(found))
+        print_json({**data, **expired})
     else:
         render(parts_of(found), Console())
     if not found.final:

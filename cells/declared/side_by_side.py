@@ -14,6 +14,7 @@ from cells.declared.rows import ForeignCell, Name, name_text
 from cells.readings import Scoreboard, score
 from harness.analysis import Analysis
 from harness.errors import DeclarationError, ExperimentError
+from harness.guarding import GuardEntry
 from harness.values import Declared, Halt, VoidPrice
 
 __all__ = ["DeclaredReading", "SideBySide", "read_side_by_side"]
@@ -26,8 +27,9 @@ class DeclaredReading:
     `without_price` names the others that are there. `digest` is of the set's names: a figure over it is of no other.
 
     What refuses the comparison is in `missing`, `conflicting`, `changed` and `undeclared` by name and in the board's
-    `problems` by sentence. `again` names the cells whose rows are there more than once and say the same. `found` has
-    the cells themselves.
+    `problems` by sentence. `again` names the cells whose rows are there more than once and say the same.
+    `unread_guards` are the registered guards that it can't read, since a contrast of theirs is not among its
+    comparisons. `found` has the cells themselves.
     """
 
     name: str
@@ -41,6 +43,7 @@ class DeclaredReading:
     changed: tuple[str, ...]
     undeclared: tuple[str, ...]
     again: tuple[str, ...]
+    unread_guards: tuple[str, ...]
     classes: Mapping[str, int]
     lists: Mapping[str, str]
     board: Scoreboard
@@ -135,6 +138,7 @@ def _read(
         changed=tuple(map(name_text, found.changed)),
         undeclared=tuple(map(name_text, found.undeclared)),
         again=tuple(map(name_text, found.again)),
+        unread_guards=tuple(item.name for item in analysis.guards if not _reads(entry, item)),
         classes=class_counts(board),
         lists=each.files,
         board=board,
@@ -154,6 +158,11 @@ def _priced(outcome: ForeignCell) -> bool:
     return isinstance(outcome.end, Declared | Halt) and not isinstance(outcome.spend.price, VoidPrice)
 
 
+def _reads(entry: ReadingEntry, guard: GuardEntry) -> bool:
+    """Whether a reading has every contrast that a guard is read from."""
+    return entry.comparisons is None or {*guard.contrasts} <= {*entry.comparisons}
+
+
 def _analysis(analysis: Analysis, entry: ReadingEntry, found: Found) -> Analysis:
     """The comparisons of one reading, and the guards that read no other."""
     if entry.comparisons is not None:
@@ -163,7 +172,7 @@ def _analysis(analysis: Analysis, entry: ReadingEntry, found: Found) -> Analysis
             update={
                 "contrasts": contrasts,
                 "ratios": tuple(item for item in analysis.ratios if item.name in names),
-                "guards": tuple(item for item in analysis.guards if {*item.contrasts} <= names),
+                "guards": tuple(item for item in analysis.guards if _reads(entry, item)),
             }
         )
     cells = found.cells

@@ -73,6 +73,8 @@ def reading_lines(reading: DeclaredReading) -> list[str]:
     lines += [f"- {problem}" for problem in _problems(board.problems)]
     lines += [_ratio(item, board.alpha) for item in board.ratios]
     lines += [_contrast(item) for item in board.contrasts]
+    if reading.unread_guards:
+        lines.append(f"guards not read, a contrast of theirs is not compared here: {', '.join(reading.unread_guards)}")
     lines.append("classes: " + ", ".join(f"{name} {count}" for name, count in reading.classes.items()))
     return [*lines, *board.sentences]
 

@@ -13,7 +13,8 @@ import anyio
 import pytest
 
 from cells.amending import amend
-from cells.boards import boards_of
+from cells.boards import boards_of, boards_to_json
+from cells.expiry import expired_since
 from cells.freeze import Frozen
 from cells.plan import declared, read_run
 from cells.run import run
@@ -258,3 +259,24 @@ def test_its_bytes_are_kept_and_its_content_is_json(played: Frozen) -> None:
     assert (played.folder / "blobs").exists()
     assert json.dumps(body["content"])
     assert body["content"]["void_retries"] is None
+
+
+def test_an_amended_set_expires_the_bounds_of_the_frozen_one(played: Frozen, tmp_path: Path) -> None:
+    """Bounds that were told before replicates were added hold for the set in force no more; those told after do."""
+    stored = tmp_path / "stored.json"
+    stored.write_text(json.dumps(boards_to_json(boards_of(played.folder))), "utf-8")
+    assert expired_since(stored, boards_to_json(boards_of(played.folder))) == []
+    made(played, WHOLE)
+    now = boards_to_json(boards_of(played.folder))
+    lines = expired_since(stored, now)
+    assert [line.partition(": expired")[0] for line in lines] == [
+        "bounds of the pass rates",
+        *(f"P over B, bounds over {over} cells" for over in ("halted", "unscorable", "unjudged")),
+    ]
+    assert all("(6 cells), now SET " in line and line.endswith("(12 cells)") for line in lines)
+    later = tmp_path / "later.json"
+    later.write_text(json.dumps(now), "utf-8")
+    assert not [line for line in expired_since(later, now) if line.startswith("as amended")]
+    later.write_text(json.dumps({**now, "registration_id": "other"}), "utf-8")
+    with pytest.raises(UsageError, match="the stored scoreboard is of other"):
+        expired_since(later, now)

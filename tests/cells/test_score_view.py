@@ -134,6 +134,7 @@ arm  beside                           passed   rate  if halts fail  if halts pas
 A    4 of 4 judged, 0 halted, 0 void       3  0.750          0.750          0.750
 B    2 of 4 judged, 1 halted, 1 void       1  0.500          0.333          0.667
 The same in all rows: extras none, model m.
+The rates under other readings are bounds over SET 53eb865dcba2 (8 cells).
 Every halted cell is a control cell: 1 of 1 are B.
 Every void cell is a control cell: 1 of 1 are B.
 Every cell without a price is a control cell: 1 of 1 are B.
@@ -145,7 +146,7 @@ made|m|2              0.5000 (n 1)  undefined (n 1)  undefined
 made|m|3              0.5000 (n 1)     0.5000 (n 1)     1.0000
 made|m|4              0.5000 (n 1)  undefined (n 0)  undefined
 Sign test over tasks, two-sided: p undefined, qualifiers none; 0 above 1, 0 below, 2 ties, 2 undefined; best \
-attainable p 0.125.
+attainable p over all 4 tasks 0.125.
 Halted cells among the figures, at what they cost when stopped: A 0, B 1.
 Not known, and so perhaps different between the arms (extras none, model m): load (7 of 7 cells), cells at once (7 of \
 7 cells), served model (7 of 7 cells), date of the rates (7 of 7 cells), backend (7 of 7 cells).

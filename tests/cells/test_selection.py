@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from cells.conditions import CAUSES, CLASSES, by_arm
 from cells.readings import Scoreboard, score
+from cells.registered import StopReading
 from cells.selection import KINDS
 from harness import errors
 from harness.analysis import Analysis
 from harness.values import LowerBoundPrice
 from tests.cells.scoring_cases import key, outcome
 
-WORDS = ("PASS", "FAIL", "HALT(tokens)", "HALT(wall)", "VOID(fence)", "FAILED_BOOT", "REFUSED", "UNSCORABLE", None)
+ENDED = ("PASS", "FAIL", "HALT(tokens)", "HALT(wall)", "VOID(fence)", "FAILED_BOOT", "REFUSED", "UNSCORABLE")
+WORDS = (*ENDED, "NOT_FIRED", None)
 COMPARISONS = [
     {"name": "C1", "treatment": "A", "control": "B"},
     {"name": "C2", "treatment": "C", "control": "B", "model": "m"},
@@ -34,10 +36,12 @@ def board_of(cells, words, prices, *, contrasts=COMPARISONS, refused=()) -> Scor
     outcomes = [
         outcome(cell, word, usd=None if price is None else 0.5, lower_bound=price == "at least")
         for cell, word, price in zip(cells, words, prices, strict=True)
-        if word is not None
+        if word not in {None, "NOT_FIRED"}
     ]
+    unfired = tuple(str(cell) for cell, word in zip(cells, words, strict=True) if word == "NOT_FIRED")
+    stop = StopReading(rule="enough", condition="done at least 1", figure="1", unfired=unfired) if unfired else None
     analysis = Analysis(contrasts=contrasts)
-    return score(cells, outcomes, analysis, head=None, registration_id="r", refused=refused)
+    return score(cells, outcomes, analysis, head=None, registration_id="r", refused=refused, stop=stop)
 
 
 worded = st.lists(st.sampled_from(WORDS), min_size=len(CELLS), max_size=len(CELLS))
@@ -53,6 +57,7 @@ def befell(what: str, cells, words, prices):
         "failed boots": lambda word, _price: word == "FAILED_BOOT",
         "refusals": lambda word, _price: word == "REFUSED",
         "unscorable": lambda word, _price: word == "UNSCORABLE",
+        "not fired": lambda word, _price: word == "NOT_FIRED",
         "unpriced": lambda word, price: costed(word) and price is None,
         "lower bounds": lambda word, price: costed(word) and price == "at least",
     }
@@ -235,3 +240,17 @@ def test_the_causes_of_a_census_are_those_of_the_errors():
     """Each kind of blame, and what has no error of its own."""
     kinds = {item.cause for item in vars(errors).values() if isinstance(item, type) and issubclass(item, errors.Blamed)}
     assert kinds | {"interrupted", "harness"} == set(CAUSES)
+
+
+def test_cells_that_a_stop_left_unequally_are_said():
+    """A stop takes cells out of a comparison as a halt does, and not alike from the arms."""
+    cells = [key(task, arm) for task in (1, 2, 3) for arm in "AB"]
+    contrasts = COMPARISONS[:1]
+    board = board_of(
+        cells, ["PASS", "PASS", "PASS", "NOT_FIRED", "NOT_FIRED", "NOT_FIRED"], [None] * 6, contrasts=contrasts
+    )
+    assert "Cells that were not fired are unequal between the arms (extras none, model m): A 1 of 3, B 2 of 3." in (
+        board.sentences
+    )
+    last = board_of(cells, [*["PASS"] * 5, "NOT_FIRED"], [None] * 6, contrasts=contrasts)
+    assert "Every cell that was not fired is a control cell: 1 of 1 are B." in last.sentences

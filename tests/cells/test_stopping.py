@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from cells.amending import amend
 from cells.plan import read_run
 from cells.readings import score
 from cells.run import run
@@ -16,6 +17,7 @@ from cells.stop_rules import StopRules, refuse_met_at_once
 from cells.stopping import stop_of
 from cells.verifying import verify_run
 from harness.analysis import Analysis
+from harness.clock import SystemClock
 from harness.errors import ExperimentError
 from harness.messages import Completion
 from harness.models.scripted import ScriptedProvider
@@ -29,6 +31,16 @@ pytestmark = pytest.mark.anyio
 
 ANALYSIS = Analysis.model_validate({"contrasts": [{"name": "c", "treatment": "P", "control": "B"}]})
 STOP = '[[stops]]\nname = "enough"\narm = "P"\nfigure = "passed"\nat_least = 1\n'
+
+AMENDMENT = """
+reason = "More cells were affordable."
+changes = "More."
+{}
+[[checks]]
+name = "nothing was halted"
+figure = "halted"
+at_most = 0
+"""
 
 
 def rules(cells: Any, *bounds: dict[str, Any]) -> StopRules:
@@ -118,6 +130,27 @@ async def test_what_is_not_fired_is_counted_as_such_and_the_rest_has_its_verdict
         )
         assert board.contrasts[0].p_value == 1.0
         assert board.contrasts[0].pairs.without_verdict == 2
+
+
+async def test_an_amendment_after_the_stop_asks_for_nothing_to_be_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replicates and retries could not be played any more: they are refused; what plays nothing is still taken."""
+    with fakes(monkeypatch, fake_backend(tmp_path)):
+        frozen = await frozen_run(tmp_path, concurrency=1, more=STOP)
+        assert await run(frozen.folder, watcher=Quiet()) == "stopped"
+    record = frozen.folder / "record.jsonl"
+    before, path = record.read_bytes(), tmp_path / "amendment.toml"
+    for asked in ("replicates = 2", "void_retries = 9", "replicates = 2\nvoid_retries = 9"):
+        path.write_text(AMENDMENT.format(asked), "utf-8")
+        for dry_run in (True, False):
+            with pytest.raises(
+                ExperimentError, match=r"the registered rule 'enough' ended this run, and nothing further"
+            ):
+                amend(frozen.folder, path, clock=SystemClock(), dry_run=dry_run)
+    assert record.read_bytes() == before
+    path.write_text(AMENDMENT.format('notices = [{ contrast = "P over B", text = "a loud machine" }]'), "utf-8")
+    assert amend(frozen.folder, path, clock=SystemClock()).added_cells == 0
 
 
 async def test_cells_under_way_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,13 +185,14 @@ def test_bounds_name_their_set_and_expire_with_it():
     assert expired_bounds(stored, now) == []
     grown = declared_set([*declared, key(7, "A")])
     lines = expired_bounds(stored, grown)
-    assert len(lines) == 3
-    assert lines[0] == (
+    assert len(lines) == 4
+    assert lines[0].startswith("bounds of the pass rates: expired: taken over SET ")
+    assert lines[1] == (
         f"C1, bounds over halted cells: expired: taken over SET {now.digest[:12]} (12 cells), "
         f"now SET {grown.digest[:12]} (13 cells)"
     )
     assert f"Taken over SET {now.digest[:12]}." in plain_scoreboard(board)
-    assert len(expired_bounds(stored, declared_set([*declared[1:], key(7, "A")]))) == 3  # as large, and another
+    assert len(expired_bounds(stored, declared_set([*declared[1:], key(7, "A")]))) == 4  # as large, and another
 
 
 RATIO = {"name": "R", "quantity": "usd", "treatment": "A", "control": "B", "alternative": "two-sided", "sd_ln": 0.30458}

@@ -135,3 +135,66 @@ def test_pins_are_written_and_hold(tmp_path, capsys):
     assert all(len(line.partition("\t")[2]) == 16 for line in lines)
     with pytest.raises(UsageError, match="--pins x without --declaration"):
         app(["score", "--pins", "x"], standalone_mode=False)
+
+
+def test_bounds_that_were_told_expire_when_the_set_grows(tmp_path, capsys):
+    """--since names each bound of an earlier output that is of another set, and says that all hold where they do."""
+    path, stored = written(tmp_path), tmp_path / "stored.json"
+    assert proctor("score", "--declaration", path, "--json") == 0
+    stored.write_text(capsys.readouterr().out, "utf-8")
+    assert proctor("score", "--declaration", path, "--since", stored) == 0
+    assert capsys.readouterr().out.startswith(f"every bound of {stored} is of the set as it is\n")
+    grown = path.read_text("utf-8").replace('"r1/a5"', '"r1/a5", "r1/a6"', 1)
+    assert grown != path.read_text("utf-8")
+    written(tmp_path, rows=f"{ROWS}\na6,r1,LZW,plain,LANDED,PASS,4.00,False,100,x", declaration=grown)
+    assert proctor("score", "--declaration", path, "--since", stored) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == f"2 bounds of {stored} have expired, and hold for no set of today:"
+    assert "- reading all: bounds of the pass rates: expired: taken over SET " in lines[0]
+    assert lines[0].endswith("(7 cells)")
+    assert proctor("score", "--declaration", path, "--since", stored, "--json") == 0
+    assert [line.split(":")[0] for line in json.loads(capsys.readouterr().out)["expired"]] == [
+        "reading all",
+        "reading first",
+    ]
+    renamed = grown.replace('"first"', '"second"')
+    written(tmp_path, rows=f"{ROWS}\na6,r1,LZW,plain,LANDED,PASS,4.00,False,100,x", declaration=renamed)
+    assert proctor("score", "--declaration", path, "--since", stored) == 0
+    assert "(5 cells), and it is declared no more" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"readings": [{}]}', '{"readings": 3}', '{"readings": [{"name": "all", "board": {}}]}']
+)
+def test_what_was_never_stored_is_refused(tmp_path, capsys, text):
+    """A file that is no output of the command is named, and nothing is scored."""
+    path, stored = written(tmp_path), tmp_path / "stored.json"
+    stored.write_text(text, "utf-8")
+    with pytest.raises(UsageError, match=r"stored\.json .*expected"):
+        app(["score", "--declaration", str(path), "--since", str(stored)])
+    assert capsys.readouterr().out == ""
+
+
+GUARDED = """
+[[analysis.contrasts]]
+name = "C1"
+treatment = "diet"
+control = "plain"
+[[analysis.guards]]
+name = "harm"
+kind = "harm-gate"
+contrast = "C1"
+most = 0.1
+"""
+
+
+def test_a_guard_that_a_reading_can_not_read_is_named(tmp_path, capsys):
+    """A reading that leaves out a guard's contrast says so, and does not drop the guard without a word."""
+    narrow = DECLARATION.replace('name = "first"', 'name = "first"\ncomparisons = ["premium"]')
+    path = written(tmp_path, declaration=narrow + GUARDED)
+    proctor("score", "--declaration", path)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines.count("guards not read, a contrast of theirs is not compared here: harm") == 1
+    proctor("score", "--declaration", path, "--json")
+    readings = json.loads(capsys.readouterr().out)["readings"]
+    assert [reading["unread_guards"] for reading in readings] == [[], ["harm"]]
