@@ -12,6 +12,7 @@ from cells.amended import Amended, amended_plan
 from cells.boards import Boards, boards
 from cells.cell_lines import CellLine, cell_lines
 from cells.cost_marks import cost_marks
+from cells.figures import UNDEFINED
 from cells.foretold import Foretold, foretold, foretold_to_json
 from cells.gate_trips import GateTrips, read_trips
 from cells.plan import Progress, read_run
@@ -21,6 +22,7 @@ from cells.unlocks import Unlocks, read_unlocks
 from harness.blobs import BlobStore
 from harness.experiment import Experiment
 from harness.registration import Registration, load_registration
+from harness.repository import dirt_text
 
 __all__ = ["ReportFacts", "amendment_facts", "facts_to_json", "run_facts"]
 
@@ -93,9 +95,15 @@ def facts_to_json(facts: ReportFacts) -> dict[str, Any]:
 
 
 def amendment_facts(item: Amended) -> dict[str, Any]:
-    """What a report says of an amendment."""
+    """What a report says of an amendment, with the checks that gated it, as they were found, and its commit."""
     head = {"number": item.number, "dated": item.dated, "outcomes_before_it": item.outcomes}
-    return {**head, "changes": item.content.changes, "because": item.content.reason}
+    checks = [
+        f"{row['name']}: {UNDEFINED if row['value'] is None else format(row['value'], 'g')}" for row in item.checks
+    ]
+    found = item.repository or {}
+    commit = [found.get("commit") or "none", *(dirt_text(found) if found else ())]
+    why = {"changes": item.content.changes, "because": item.content.reason}
+    return {**head, **why, "checks_that_held": checks, "git_commit": commit}
 
 
 def run_facts(folder: Path) -> ReportFacts:

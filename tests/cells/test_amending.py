@@ -17,6 +17,8 @@ from cells.boards import boards_of, boards_to_json
 from cells.expiry import expired_since
 from cells.freeze import Frozen
 from cells.plan import declared, read_run
+from cells.report_facts import amendment_facts, run_facts
+from cells.report_sections import registration_parts
 from cells.run import run
 from cells.verifying import verify_run
 from harness.clock import SystemClock
@@ -280,3 +282,18 @@ def test_an_amended_set_expires_the_bounds_of_the_frozen_one(played: Frozen, tmp
     later.write_text(json.dumps({**now, "registration_id": "other"}), "utf-8")
     with pytest.raises(UsageError, match="the stored scoreboard is of other"):
         expired_since(later, now)
+
+
+def test_the_report_tells_what_gated_an_amendment_and_where_it_was_committed(played: Frozen) -> None:
+    """The checks with the values they found, and the commit; `none` where the file stood in no repository."""
+    made(played, WHOLE)
+    (item,) = boards_of(played.folder).amendments
+    told = amendment_facts(item)
+    assert told["checks_that_held"] == ["nothing was halted: 0"]
+    assert told["git_commit"] == ["none"]
+    repository = {"commit": "c0ffee", "dirty": ["a.toml"], "dirty_count": 1}
+    commit, *dirt = amendment_facts(replace(item, repository=repository))["git_commit"]
+    assert commit == "c0ffee"
+    assert "a.toml" in " ".join(dirt)
+    text = "\n".join(map(str, registration_parts(run_facts(played.folder))))
+    assert "nothing was halted: 0" in text
