@@ -125,6 +125,7 @@ async def _seat_part(house: House, cell: CellKey, meter: Meter, transcript: Tran
                 task=task.open,
                 extras=cell.extras,
                 arm=parts.arms[cell.arm],
+                pool=() if parts.population is None else parts.population.candidates(cell),
                 model=model,
                 decoding=parts.decoding,
                 workspace=WatchedWorkspace(workspace, meter),

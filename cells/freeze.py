@@ -19,6 +19,7 @@ from cells.leak_gate import refuse_leaking_tasks
 from cells.outlook import outlook
 from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
 from cells.planned import refuse_unreadable
+from cells.population import refuse_foreign_pool
 from cells.price_lists import card_pins, refuse_cards
 from cells.seed_spaces import refuse_shared_namespace
 from fences.rendering import layer_digests
@@ -65,6 +66,8 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
     refuse_leaking_tasks(parts.tasks.values())
     refuse_cards(experiment, parts.cards, identities, clock)
     registration = await _register(parts, identities, source=str(path), clock=clock)
+    if parts.population is not None:
+        refuse_foreign_pool(parts.population, registration.pins)
     refuse_unreadable(experiment.analysis, registration.cells)
     refuse_idle_claims(experiment, registration.cells)
     registration = replace(registration, repository=await anyio.to_thread.run_sync(repository_facts, path))
@@ -79,6 +82,8 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
             store.put(data)
     for card in parts.cards.values():
         store.put(card.content)
+    if parts.population is not None:
+        store.put(parts.population.data)
     save_registration(folder, registration)
     return Frozen(registration=load_registration(folder), parts=parts, identities=identities, folder=folder)
 
@@ -136,6 +141,8 @@ async def settle_for_judging(path: Path, *, clock: Clock, say: Say) -> Frozen:
 async def settle_for_pools(path: Path, *, clock: Clock, say: Say) -> Frozen:
     """The parts of an experiment file for making candidates: each model has answered, and nothing is written."""
     experiment, identities = await settle(load_experiment(path), say=say)
+    # A pool is of all units, and is made before it is pinned.
+    experiment = experiment.model_copy(update={"population": None})
     parts = assemble(experiment, SourceOrigin(path.parent))
     refuse_leaking_tasks(parts.tasks.values())
     registration = await _register(parts, identities, source=str(path), clock=clock)
@@ -237,6 +244,11 @@ async def _register(
     )
 
 
+def _flow(parts: Parts) -> dict[str, Any]:
+    """How the population came about, where there is one."""
+    return {} if parts.population is None else {"population": parts.population.to_json()}
+
+
 def _plan(parts: Parts) -> tuple[list[CellKey], list[dict[str, str]]]:
     """The cells in the order they are run, replicate by replicate so that arms are interleaved, and those refused."""
     experiment, cells, refused = parts.experiment, [], []
@@ -253,6 +265,8 @@ def _plan(parts: Parts) -> tuple[list[CellKey], list[dict[str, str]]]:
                             model=model.name,
                             replicate=replicate,
                         )
+                        if parts.population is not None and key.unit not in parts.population.units:
+                            continue
                         if extras == "none" or extras in task.open.extras:
                             cells.append(key)
                         else:
@@ -290,6 +304,9 @@ def _case_pins(parts: Parts) -> dict[str, Any]:
         for name, arm in parts.arms.items()
     }
     pins |= card_pins(parts.cards)
+    if parts.population is not None:
+        entry = parts.population.entry
+        pins[f"pool {entry.pool}"] = {"sha256": entry.sha256, "header": digest_json(dict(parts.population.pool.header))}
     pins |= {f"profile {name}": profile(name).to_json() for name in _profiles(parts.experiment)}
     nowhere = _NoStore()
     for key, task in parts.tasks.items():

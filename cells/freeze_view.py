@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cells.freeze import Frozen
+from cells.population import flow_lines
 from harness.repository import dirt_text
 
 __all__ = ["freeze_lines"]
@@ -26,6 +27,7 @@ def freeze_lines(frozen: Frozen) -> Iterator[str]:
     yield f"  {counts['buildable']} of {counts['declared']} declared cells can be built"
     for gate in sorted(counts["refused_by_gate"]):
         yield from _refused_by(gate, [row for row in registration.refused if row["gate"] == gate])
+    yield from (f"  {line}" for line in flow_lines(outlook.get("population")))
     for test in outlook["tests"]:
         yield from _test_lines(test)
     for halt in outlook["predicted_halts"]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cells.mirrors import mirror_sources
+from cells.pools.candidates import pool_bytes
+from cells.population import Population, settle_population
 from cells.price_lists import read_cards
 from fences.policy import FencePolicy
 from fences.rendering import render
@@ -51,6 +53,10 @@ class Origin(Protocol):
         """The bytes of a rate card."""
         ...
 
+    def pool(self, file: str) -> bytes:
+        """The bytes of a pool."""
+        ...
+
 
 @dataclass(frozen=True)
 class SourceOrigin:
@@ -80,6 +86,10 @@ class SourceOrigin:
         """Read the file. Raises `RateCardError` when it can't be."""
         return card_bytes(self.folder / file)
 
+    def pool(self, file: str) -> bytes:
+        """Read the file. Raises `UsageError` when it can't be."""
+        return pool_bytes(self.folder / file)
+
 
 @dataclass(frozen=True)
 class StoreOrigin:
@@ -107,6 +117,10 @@ class StoreOrigin:
         """The frozen bytes."""
         return self.store.get(self.pins[f"rate card {file}"]["sha256"])
 
+    def pool(self, file: str) -> bytes:
+        """The frozen bytes."""
+        return self.store.get(self.pins[f"pool {file}"]["sha256"])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
@@ -123,6 +137,7 @@ class Parts:
     fence: Fence
     decoding: Decoding
     cards: Mapping[str, RateCard]
+    population: Population | None = None
 
     def judging_image(self, task: Task) -> str:
         """The image that a task is judged in: its card's, else the referee's, else the seat's."""
@@ -150,9 +165,11 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
     policy = FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump())
     seat = _seat(experiment.seat)
     _check_gateway(seat, policy)
+    tasks = origin.tasks(experiment)
     return Parts(
         experiment=experiment,
-        tasks=origin.tasks(experiment),
+        tasks=tasks,
+        population=_population(experiment, tasks, origin),
         arms=arms,
         seat=seat,
         referee=plugins.load("referees", experiment.referee.name)(experiment.referee.options),
@@ -163,6 +180,15 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         decoding=Decoding(**{**experiment.seat.decoding.model_dump(), "stop": tuple(experiment.seat.decoding.stop)}),
         cards=read_cards(experiment, origin.rate_card),
     )
+
+
+def _population(experiment: Experiment, tasks: Mapping[str, Task], origin: Origin) -> Population | None:
+    """The units of the experiment's pool, if it names one."""
+    entry = experiment.population
+    if entry is None:
+        return None
+    models = [model.name for model in experiment.models]
+    return settle_population(entry, origin.pool(entry.pool), tasks=tasks, models=models)
 
 
 def _check_gateway(seat: Seat, policy: FencePolicy) -> None:

@@ -17,6 +17,7 @@ from harness.arm_entries import ArmChoice, ArmEntry
 from harness.errors import ExperimentError
 from harness.figure_refs import Known
 from harness.money import checked_rate
+from harness.population import PopulationEntry
 from harness.predictions import AdverseEntry, OutcomeRow, Prediction, StopRule, refuse_bad_claims
 from harness.table_faults import explain
 
@@ -301,6 +302,8 @@ class Experiment(_Table):
     """Where tasks come from."""
     models: Annotated[list[ModelEntry], Field(min_length=1)]
     """The models."""
+    population: PopulationEntry | None = None
+    """Which units are played, by a pool made beforehand; left out, every task with every model."""
     seat: SeatEntry
     """The kind of agent session."""
     arms: Annotated[list[ArmChoice], Field(min_length=1)]

@@ -24,6 +24,7 @@ __all__ = [
     "candidate_line",
     "header_line",
     "parse_pool",
+    "pool_bytes",
     "read_pool",
     "reading_json",
     "wanted",
@@ -122,7 +123,7 @@ def wanted(header: Mapping[str, Any]) -> list[tuple[Unit, int]]:
     """Every candidate of a pool in the order of the file: model by model, so that one is loaded at a time."""
     return [
         (Unit(benchmark=task["benchmark"], model=model, task=task["task"]), index)
-        for model in header["models"]
+        for model in sorted(header["models"])
         for task in header["tasks"]
         for index in range(header["n"])
     ]
@@ -157,11 +158,15 @@ def parse_pool(data: bytes, origin: str) -> Pool:
 
 def read_pool(path: Path) -> Pool:
     """The pool in a file. Raises `UsageError` when it can't be read, `IntegrityError` when it is not what it says."""
+    return parse_pool(pool_bytes(path), str(path))
+
+
+def pool_bytes(path: Path) -> bytes:
+    """The bytes of a pool's file. Raises `UsageError` when it can't be read."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error}. `proctor pool make` writes one") from None
-    return parse_pool(data, str(path))
 
 
 def _json(line: bytes, where: str) -> dict[str, Any]:

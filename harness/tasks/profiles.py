@@ -14,7 +14,7 @@ from types import MappingProxyType
 from harness.canonical import digest_json
 from harness.errors import TaskError, unknown_name
 
-__all__ = ["PROFILES", "TaskProfile", "hidden_over", "profile"]
+__all__ = ["PROFILES", "TaskProfile", "hidden_over", "ids_digest", "profile"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
