@@ -9,6 +9,7 @@ from cells.audit.judged import ServedModel, VerdictsKnown
 from cells.audit.outcomes import CellsComplete, NoVoidNumber, OutcomeForm, RetriesAsRegistered, TriesInOrder
 from cells.audit.planned import Amendments, PairingKeys, PooledIsSum
 from cells.audit.reuse import NoReuse
+from cells.audit.revised import RevisionsHold
 from cells.audit.rounds import RoundsComplete, Seeds
 from cells.audit.sessions import Clock, ProbesRepeated, SessionPins, Sessions
 from cells.audit.spending import Prices, SpendAddsUp
@@ -32,6 +33,7 @@ INVARIANTS: tuple[type[Invariant], ...] = (
     VerdictsKnown,
     ServedModel,
     RoundsComplete,
+    RevisionsHold,
     Seeds,
     NoReuse,
     SpendAddsUp,
