@@ -238,7 +238,7 @@ async def _register(
         pins={**_code_pins(experiment), **_case_pins(parts), **await _machine_pins(parts, identities)},
         cells=tuple(cells),
         refused=tuple(refused),
-        outlook=outlook(cells, refused, experiment),
+        outlook={**outlook(cells, refused, experiment), **_flow(parts)},
         frozen_at=now_text(clock),
         source=source,
     )
