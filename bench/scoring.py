@@ -1,11 +1,13 @@
 """
-How long scoring a declared set of 100,000 cells takes, and how much memory, from CSV, JSON Lines and Parquet.
+How long scoring 100,000 cells takes, and how much memory: a declared set from CSV, JSON Lines and Parquet, and a run
+that was recorded.
 
     python bench/scoring.py [CELLS]
 
-Each format is read and scored in a process of its own, so that its peak memory is its own. Beside it stands the floor:
-the time that Python's own reader alone takes for the file. On a machine that does nothing else the limits are 5 seconds
-and 1 GiB; a busy one slows the floor as well, which the ratio shows. Ends with 1 over a limit.
+Each is read and scored in a process of its own, so that its peak memory is its own. Beside it stands the floor: the
+time that Python's own reader alone takes for the file; for a record, that of hashing its lines. On a machine that does
+nothing else the limits are 5 seconds and 1 GiB; a busy one slows the floor as well, which the ratio shows. Ends with 1
+over a limit.
 """
 
 from __future__ import annotations
@@ -16,8 +18,18 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+from harness.experiment import parse_experiment
+from harness.outcome import CellOutcome, Spend, outcome_to_json
+from harness.record import encode_line
+from harness.registration import Registration, save_registration
+from harness.values import CellKey, Declared, Evidence, ExactPrice, Halt, Usage, Verdict
+
+AT = "2026-12-01T00:00:00.000Z"
 LIMIT_S, LIMIT_MIB = 5.0, 1024
 
 DECLARATION = """
@@ -76,9 +88,55 @@ assert found.final and found.readings[0].declared == int(sys.argv[3])
 print(time.perf_counter() - started, time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
+RECORDED = """
+import resource, sys, time
+from pathlib import Path
+from cells.boards import boards_of
+from cells.score_view import plain_scoreboard
+started = time.perf_counter()
+board = boards_of(Path(sys.argv[1])).frozen
+plain_scoreboard(board)
+assert board.status == "final" and board.planned == int(sys.argv[2]), board.problems[:3]
+print(time.perf_counter() - started, time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+EXPERIMENT = """
+name = "long"
+question = "Is it fast?"
+arms = ["plain", "placebo"]
+replicates = {replicates}
+[[tasks]]
+source = "evalplus:tasks.jsonl"
+[[models]]
+name = "m"
+provider = "scripted"
+model = "script"
+[seat]
+kind = "scripted"
+seed_namespace = "long"
+[referee]
+name = "null"
+[[analysis.contrasts]]
+name = "passes"
+treatment = "plain"
+control = "placebo"
+[[analysis.ratios]]
+name = "cost"
+quantity = "usd"
+treatment = "plain"
+control = "placebo"
+alternative = "greater"
+sd_ln = 0.3
+[analysis]
+"""
+
+REPLICATES = 50
+"""Cells of one condition, as many as the rows of one task and arm in the files."""
+
 FLOORS = {
     "csv": "import csv; n = sum(1 for _ in csv.reader(open(path, newline='')))",
     "jsonl": "import json; n = sum(1 for line in open(path) if json.loads(line))",
+    "record": "import hashlib; n = sum(1 for line in open(path, 'rb') if hashlib.sha256(line).hexdigest())",
     "parquet": (
         "import duckdb; base = duckdb.connect(config={'threads': 1}); base.execute('SET enable_progress_bar = false'); "
         "n = len(base.read_parquet(path).fetchall())"
@@ -112,6 +170,68 @@ def make(folder: Path, cells: int) -> None:
         base.read_csv(str(folder / "cells.csv")).write_parquet(str(folder / "cells.parquet"))
 
 
+def record(folder: Path, cells: int) -> None:
+    """Write a run of so many cells that were all played: its registration and its record, each line with its digest."""
+    keys = [
+        CellKey(benchmark="long", task=f"Long/{task}", arm=arm, extras="none", model="m", replicate=replicate)
+        for task in range(cells // (2 * REPLICATES))
+        for arm in ("plain", "placebo")
+        for replicate in range(1, REPLICATES + 1)
+    ]
+    experiment = parse_experiment(EXPERIMENT.format(replicates=REPLICATES)).model_dump(mode="json")
+    registration = Registration(
+        name="long",
+        question="Is it fast?",
+        experiment=experiment,
+        pins={"model m": {"served": "script", "digest": None}},
+        cells=tuple(keys),
+        refused=(),
+        outlook={},
+        frozen_at=AT,
+        source=None,
+    )
+    save_registration(folder, registration)
+    chance, prev, seq = random.Random(1), registration.digest, 0  # noqa: S311 - figures to be read, not secrets
+    with (folder / "record.jsonl").open("wb") as file:
+        for seq, (kind, body) in enumerate(entries(registration.id, keys, chance)):
+            line, prev = encode_line(seq=seq, at=AT, kind=kind, body=body, prev=prev)
+            file.write(line + b"\n")
+    (folder / "head").write_text(f"{seq}:{prev}\n", "ascii")
+
+
+def entries(registration: str, keys: Iterable[CellKey], chance: random.Random) -> Iterator[tuple[str, Any]]:
+    """A start and an end of each cell."""
+    yield "run.opened", {"registration": registration}
+    for key in keys:
+        yield "cell.started", {"cell": asdict(key), "attempt": 1}
+        yield "cell.ended", outcome_to_json(played(key, chance))
+
+
+def played(key: CellKey, chance: random.Random) -> CellOutcome:
+    """An outcome of a cell: one in ten is halted."""
+    verdict = Verdict(
+        evidence=Evidence(code="c" * 64, suite="s" * 64, execution="e" * 32),
+        **chance.choice([{"reading": "PASS", "standing": "accepted"}, {"reading": "FAIL", "standing": "rejected"}]),
+    )
+    halted = chance.random() < 0.1
+    return CellOutcome(
+        cell=key,
+        attempt=1,
+        end=Halt(limit="usd", scope="cell", bound=10.0, spent=10.0) if halted else Declared(note="done"),
+        verdict=None if halted else verdict,
+        would_be=verdict if halted else None,
+        spend=Spend(
+            usage=Usage(input=chance.randrange(10**6), cache_write_5m=0, cache_write_1h=0, cache_read=0, output=900),
+            charged_tokens=1000,
+            estimated=False,
+            calls=chance.randrange(1, 100),
+            output_bytes=100,
+            wall_s=round(chance.random() * 1000, 2),
+            price=ExactPrice(usd=round(chance.random() * 10, 4)),
+        ),
+    )
+
+
 def measured(code: str, *words: object) -> list[float]:
     """The figures that a process of its own prints."""
     done = subprocess.run([sys.executable, "-c", code, *map(str, words)], check=True, capture_output=True, text=True)
@@ -124,10 +244,14 @@ def main(cells: int) -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         make(folder, cells)
+        record(folder, cells)
         for kind, read in FLOORS.items():
-            path = folder / f"cells.{kind}"
+            path = folder / (f"cells.{kind}" if kind != "record" else "record.jsonl")
             (floor,) = measured(FLOOR.format(read=read), path)
-            seconds, cpu, mib = measured(SCORING, folder / "declaration.toml", path, cells)
+            if kind == "record":
+                seconds, cpu, mib = measured(RECORDED, folder, cells)
+            else:
+                seconds, cpu, mib = measured(SCORING, folder / "declaration.toml", path, cells)
             told = f"{seconds:.2f} s ({cpu:.2f} s of processor), {mib:.0f} MiB"
             print(f"{kind}: {cells:,} cells in {told}; floor {floor:.2f} s, {seconds / floor:.0f} times")
             over += seconds > LIMIT_S or mib > LIMIT_MIB

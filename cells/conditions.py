@@ -133,8 +133,10 @@ def _counted(known: Iterable[str], seen: Iterable[str]) -> dict[str, int]:
 def census(group: Group, cells: Iterable[Cell], settled: Settled, refused: Iterable[Unbuilt] = ()) -> Census:
     """Count the classes of `cells`, and of those that were `refused` before the run."""
     keys, gates = tuple(cells), [cell.gate for cell in refused]
-    found = [settled.outcomes[key] for key in keys if key in settled.outcomes]
-    labels = [settled.label(key).partition("(")[0] for key in keys] + ["REFUSED"] * len(gates)
+    there = [settled.outcomes.get(key) for key in keys]
+    found = [outcome for outcome in there if outcome is not None]
+    labels = [outcome.outcome_class for outcome in found] + ["REFUSED"] * len(gates)
+    labels += [settled.label(key) for key, outcome in zip(keys, there, strict=True) if outcome is None]
     classes = _counted(CLASSES, labels)
     gates += [outcome.end.gate for outcome in found if isinstance(outcome.end, Refused)]
     costed = [outcome for outcome in found if isinstance(outcome.end, (Declared, Halt))]

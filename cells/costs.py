@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -15,7 +15,7 @@ from harness.values import Declared, ExactPrice, Halt, LowerBoundPrice, VoidPric
 if TYPE_CHECKING:
     from harness.analysis import Quantity
 
-__all__ = ["Cost", "Median", "cost", "figure_of", "median_of", "priced"]
+__all__ = ["Cost", "Median", "at_least", "cost", "figures_of", "median_of", "priced"]
 
 Bound: TypeAlias = Literal["exact", "at_least"]
 """Whether a figure is exact, or has a lower bound in it and so is one."""
@@ -63,24 +63,24 @@ class Cost:
     usd_exact: Median
 
 
-def figure_of(outcome: Outcome, quantity: Quantity) -> tuple[float | None, Bound]:
-    """A quantity of one try, None where it is unknown, and whether it is a lower bound only."""
-    spend = outcome.spend
+def figures_of(outcomes: Iterable[Outcome], quantity: Quantity) -> list[float | None]:
+    """A quantity of each try, None where it is unknown."""
+    spends = [outcome.spend for outcome in outcomes]
     match quantity:
         case "tokens":
-            return spend.tokens, "exact"
+            return [spend.tokens for spend in spends]
         case "calls":
-            return spend.calls, "exact"
+            return [spend.calls for spend in spends]
         case "wall_s":
-            return spend.wall_s, "exact"
+            return [spend.wall_s for spend in spends]
         case "usd":
-            match spend.price:
-                case ExactPrice(usd=usd):
-                    return usd, "exact"
-                case LowerBoundPrice(usd=usd):
-                    return usd, "at_least"
-                case VoidPrice():
-                    return None, "exact"
+            prices = [spend.price for spend in spends]
+            return [None if isinstance(price, VoidPrice) else price.usd for price in prices]
+
+
+def at_least(outcomes: Iterable[Outcome], quantity: Quantity) -> list[bool]:
+    """Whether the figure of each try is a lower bound only, which a price alone may be."""
+    return [quantity == "usd" and isinstance(outcome.spend.price, LowerBoundPrice) for outcome in outcomes]
 
 
 def priced(cells: Iterable[Cell], settled: Settled) -> list[Outcome]:
@@ -89,16 +89,16 @@ def priced(cells: Iterable[Cell], settled: Settled) -> list[Outcome]:
     return [outcome for outcome in found if outcome is not None and isinstance(outcome.end, (Declared, Halt))]
 
 
-def median_of(outcomes: Iterable[Outcome], quantity: Quantity) -> Median:
+def median_of(outcomes: Sequence[Outcome], quantity: Quantity) -> Median:
     """The median of a quantity: undefined if any figure is unknown, for a median of the others would be of others."""
-    figures = [figure_of(outcome, quantity) for outcome in outcomes]
-    known = [value for value, _ in figures if value is not None]
+    figures = figures_of(outcomes, quantity)
+    known = [value for value in figures if value is not None]
     whole = bool(figures) and len(known) == len(figures)
     return Median(
         value=float(median(known)) if whole else None,
         n=len(figures),
         unknown=len(figures) - len(known),
-        lower_bounds=sum(bound == "at_least" for _, bound in figures),
+        lower_bounds=sum(at_least(outcomes, quantity)),
     )
 
 
@@ -112,5 +112,5 @@ def cost(group: Group, cells: Iterable[Cell], settled: Settled) -> Cost:
         calls=median_of(outcomes, "calls"),
         wall_s=median_of(outcomes, "wall_s"),
         usd=median_of(outcomes, "usd"),
-        usd_exact=median_of((item for item in outcomes if isinstance(item.spend.price, ExactPrice)), "usd"),
+        usd_exact=median_of([item for item in outcomes if isinstance(item.spend.price, ExactPrice)], "usd"),
     )

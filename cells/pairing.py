@@ -93,7 +93,7 @@ def units(item: Ratio, declared: Sequence[Cell]) -> tuple[dict[Unit, tuple[Cells
 
 
 def _by_unit(cells: Iterable[Cell]) -> dict[Unit, Cells]:
-    found: dict[Unit, Cells] = {}
+    found: dict[tuple[str, str, str], Cells] = {}
     for cell in cells:
-        found.setdefault(cell.unit, []).append(cell)
-    return found
+        found.setdefault((cell.benchmark, cell.model, cell.task), []).append(cell)
+    return {members[0].unit: members for members in found.values()}

