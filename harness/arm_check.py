@@ -18,7 +18,7 @@ from harness.briefing import wants_echo
 from harness.canonical import digest_bytes
 from harness.ports import Arm
 from harness.text_arm import MAX_TEXT_BYTES, SEAT_KINDS
-from harness.views import Fact, Previous, PublicReading, RoundView
+from harness.views import Fact, Previous, PublicReading, Revision, RoundView, Trace
 
 __all__ = ["FORBIDDEN", "SUSPECT", "ArmFinding", "Level", "check_arm"]
 
@@ -169,8 +169,16 @@ def _view(number: int, *, reverse: bool = False) -> RoundView:
         facts=(Fact(call="mark_call_22d0(1)", expected="mark_expected_22d0"),),
     )
     previous = Previous(code="def mark_code_66fa():\n    return 1\n", reading=reading) if number > 1 else None
+    evidence = Trace(text="mark_trace_4be8", code_sha256="0" * 64, suite=None, execution=None, stale=number > 1)
     return RoundView(
-        instruction=_TASK, details=details, extras=extras, round=number, rounds=3, previous=previous, nonce=_NONCE
+        instruction=_TASK,
+        details=details,
+        extras=extras,
+        round=number,
+        rounds=3,
+        previous=previous,
+        revision=Revision(code="def mark_state_93d5():\n    return 1\n", code_sha256="1" * 64, evidence=evidence),
+        nonce=_NONCE,
     )
 
 
@@ -183,6 +191,8 @@ _SEEN = {
     "the previous reading's class": "MARK_READING_8e1d",
     "the count of public tests passed": "41017",
     "the count of public tests": "41999",
+    "the state of a revision": "mark_state_93d5",
+    "its evidence": "mark_trace_4be8",
     "facts: the calls": "mark_call_22d0",
     "facts: the expected values": "mark_expected_22d0",
 }
