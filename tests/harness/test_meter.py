@@ -189,3 +189,23 @@ def test_the_upper_estimate_exists_for_whatever_a_model_wrote(arguments: Any) ->
     call = ToolCall(id="\ud800", name="\ud800", arguments=arguments, raw="\ud800")
     messages = (Message(role="assistant", content="\ud800", tool_calls=(call,)),)
     assert upper_estimate(Request(messages=messages, decoding=Decoding(num_predict=1), seed=1)) > 1
+
+
+def test_time_spent_waiting_for_another_cell_is_not_the_seats() -> None:
+    """While it is paused no wall limit runs; before and after it does, and the sum is what the try is said to take."""
+    clock = Hands()
+    scope = Scope(name="cell", bounds=Bounds(wall=5.0), ledger=Ledger())
+    one = Meter([scope], clock=clock, rates=None)
+    one.start()
+    clock.turn(2.0)
+    with one.paused():
+        clock.turn(100.0)
+        one.check()
+    clock.turn(2.0)
+    one.check()
+    assert one.halted is None
+    clock.turn(2.0)
+    one.check()
+    one.finish()
+    assert one.halted == Halt(limit="wall", scope="cell", bound=5.0, spent=6.0)
+    assert one.spend().wall_s == scope.ledger.wall_ended == 6.0
