@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
+import typer.main
+import typer.testing
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,6 +48,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Each async test runs on asyncio and on trio."""
     return str(request.param)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_tree_of_commands_is_built_once() -> Iterator[None]:
+    """
+    Typer builds every command's options anew each time that an application is called, which takes longer than most
+    commands do. A process calls it once; the tests call it a thousand times, and nothing in it changes in between.
+    """
+    built = cache(typer.main.get_command)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", built)
+        patch.setattr(typer.testing, "_get_command", built)
+        yield
 
 
 @pytest.fixture(autouse=True)

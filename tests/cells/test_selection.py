@@ -18,6 +18,7 @@ from harness.analysis import Analysis
 from harness.values import LowerBoundPrice
 from tests.cells.scoring_cases import key, outcome
 
+SETTINGS = settings(deadline=None, max_examples=50)
 ENDED = ("PASS", "FAIL", "HALT(tokens)", "HALT(wall)", "VOID(fence)", "FAILED_BOOT", "REFUSED", "UNSCORABLE")
 WORDS = (*ENDED, "NOT_FIRED", None)
 COMPARISONS = [
@@ -70,7 +71,7 @@ def costed(word) -> bool:
     return word is not None and (word.startswith("HALT") or word in {"PASS", "FAIL", "UNSCORABLE"})
 
 
-@settings(deadline=None)
+@SETTINGS
 @given(st.one_of(worded, few), priced)
 def test_every_sentence_is_true_of_the_cells(words, prices):
     """Each is read as a reader would, and held against a count of its own."""
@@ -101,7 +102,7 @@ def test_every_sentence_is_true_of_the_cells(words, prices):
             assert sides == {item.side}
 
 
-@settings(deadline=None)
+@SETTINGS
 @given(st.one_of(worded, few), priced)
 def test_what_is_unequal_is_said_and_nothing_else(words, prices):
     """For each kind: a sentence if and only if the shares of some arms that can be compared differ."""
@@ -121,7 +122,7 @@ def test_what_is_unequal_is_said_and_nothing_else(words, prices):
         assert uneven or all(item.side is not None for item in told)
 
 
-@settings(deadline=None)
+@SETTINGS
 @given(worded, priced)
 def test_the_bounds_are_what_any_reading_of_the_cells_could_give(words, prices):
     """Every way to read the halts, and the halts and unscorable cells, lies between the two rates; both are reached."""
@@ -138,7 +139,7 @@ def test_the_bounds_are_what_any_reading_of_the_cells_could_give(words, prices):
             assert census.rate_lowest <= census.rate_low <= census.pass_rate <= census.rate_high <= census.rate_highest
 
 
-@settings(deadline=None)
+@SETTINGS
 @given(worded, priced)
 def test_a_census_adds_up(words, prices):
     """Every planned cell has one class; how far cells came only ever falls; the arms are the sum of the conditions."""

@@ -158,15 +158,16 @@ def test_a_budget_in_dollars_is_reached_exactly() -> None:
     assert not dime.admits_call()
 
 
-def test_a_million_small_calls_do_not_drift() -> None:
-    """A ten-millionth of a dollar a million times is ten cents, to the last digit."""
+def test_a_hundred_thousand_small_calls_do_not_drift() -> None:
+    """A ten-millionth of a dollar a hundred thousand times is a cent, to the last digit, which a sum of floats is not."""
     total = PriceSum()
     call = PriceList.flat("m", RateTable.of(input=0.1, output=0)).price(used(input=1))
-    for _ in range(1_000_000):
+    for _ in range(100_000):
         total.add(call)
-    assert total.usd == Decimal("0.1")
-    assert total.price() == ExactPrice(usd=0.1)
-    assert total.price("cents") == ExactPrice(usd=0.1)
+    assert sum([1e-7] * 100_000) != 0.01
+    assert total.usd == Decimal("0.01")
+    assert total.price() == ExactPrice(usd=0.01)
+    assert total.price("cents") == ExactPrice(usd=0.01)
 
 
 @pytest.mark.parametrize(
