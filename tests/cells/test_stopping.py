@@ -28,6 +28,8 @@ from tests.cells.scoring_cases import key, outcome, table
 from tests.cells.test_run import answering
 
 pytestmark = pytest.mark.anyio
+ON_ONE = pytest.mark.parametrize("anyio_backend", ["asyncio"])
+"""What is looked at after the run, and has nothing of how its tasks were run."""
 
 ANALYSIS = Analysis.model_validate({"contrasts": [{"name": "c", "treatment": "P", "control": "B"}]})
 STOP = '[[stops]]\nname = "enough"\narm = "P"\nfigure = "passed"\nat_least = 1\n'
@@ -110,6 +112,7 @@ async def test_a_met_rule_starts_no_further_cell_and_a_resume_none_either(
         assert verify_run(frozen.folder).ok
 
 
+@ON_ONE
 async def test_what_is_not_fired_is_counted_as_such_and_the_rest_has_its_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +135,7 @@ async def test_what_is_not_fired_is_counted_as_such_and_the_rest_has_its_verdict
         assert board.contrasts[0].pairs.without_verdict == 2
 
 
+@ON_ONE
 async def test_an_amendment_after_the_stop_asks_for_nothing_to_be_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +219,7 @@ async def test_a_process_that_died_before_its_stop_comes_to_it_at_the_next_start
         assert len(outcomes(frozen.folder)) == 2
 
 
+@ON_ONE
 async def test_a_rule_that_is_never_met_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell is played, and no stop is recorded."""
     with fakes(monkeypatch, fake_backend(tmp_path)):
