@@ -21,7 +21,7 @@ CLASSES = (
 
 CAUSES = (
     *("model-server", "request-refused", "context-truncated", "workspace", "fence", "referee", "seat"),
-    *("interrupted", "harness", "unknown"),
+    *("mirror", "mirror-audit", "tokens-audit", "no briefing", "interrupted", "harness", "unknown"),
 )
 """The causes of a VOID that every census prints, at zero too; those of plugins stand after them."""
 
@@ -138,7 +138,7 @@ def census(group: Group, cells: Iterable[Cell], settled: Settled, refused: Itera
     labels = [outcome.outcome_class for outcome in found] + ["REFUSED"] * len(gates)
     labels += [settled.label(key) for key, outcome in zip(keys, there, strict=True) if outcome is None]
     classes = _counted(CLASSES, labels)
-    gates += [outcome.end.gate for outcome in found if isinstance(outcome.end, Refused)]
+    turned_away = [outcome.end.gate for outcome in found if isinstance(outcome.end, Refused)]
     costed = [outcome for outcome in found if isinstance(outcome.end, (Declared, Halt))]
     judged = [outcome.passed for outcome in found if outcome.passed is not None]
     passed, halted, undecided = sum(judged), classes["HALT"], sum(outcome.undecided for outcome in found)
@@ -146,10 +146,7 @@ def census(group: Group, cells: Iterable[Cell], settled: Settled, refused: Itera
         group=group,
         planned=len(labels),
         buildable=len(keys),
-        fired=len(keys)
-        - labels.count("MISSING")
-        - labels.count("NOT_FIRED")
-        - sum(isinstance(outcome.end, Refused) for outcome in found),
+        fired=len(keys) - labels.count("MISSING") - labels.count("NOT_FIRED") - len(turned_away),
         declared=len(costed) - halted,
         judged=len(judged),
         passed=passed,
@@ -164,7 +161,7 @@ def census(group: Group, cells: Iterable[Cell], settled: Settled, refused: Itera
         classes=classes,
         halts=_counted(get_args(Limit), (outcome.end.limit for outcome in found if isinstance(outcome.end, Halt))),
         voids=_counted(CAUSES, (outcome.end.cause for outcome in found if isinstance(outcome.end, Void))),
-        refusals=_counted((), gates),
+        refusals=_counted((), gates + turned_away),
         would_be=_counted((), (outcome.would_be.reading for outcome in found if outcome.would_be is not None)),
         pass_rate=_rate(passed, len(judged)),
         rate_low=_rate(passed, len(judged) + halted),

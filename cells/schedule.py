@@ -48,6 +48,11 @@ class _Streak:
         self.cause, self.detail = outcome.end.cause, outcome.end.detail
 
     @property
+    def told(self) -> str:
+        """Why, in a sentence."""
+        return f"stopped early: {self.length} tries in a row were VOID({self.cause}): {self.detail}."
+
+    @property
     def over(self) -> bool:
         """Whether to give up for now."""
         return self.length >= self.limit
@@ -62,6 +67,17 @@ def _follows(outcome: CellOutcome) -> bool:
 class _Queue:
     cells: deque[CellKey]
     tries: dict[CellKey, int] = field(default_factory=dict)
+
+    def again(self, cell: CellKey, outcome: CellOutcome, lockstep: Lockstep, *, retries: int) -> None:
+        """Put a cell that ended VOID back, as often as registered; one that only followed its source goes with it."""
+        if outcome.is_final:
+            return
+        follows = _follows(outcome) and not lockstep.lost(cell)
+        self.tries[cell] = self.tries.get(cell, 0) + (0 if follows else 1)
+        if follows or (self.tries[cell] <= retries and not _follows(outcome)):
+            self.cells.append(cell)
+        else:
+            lockstep.give_up(cell)
 
 
 async def play_all(house: House, journal: Journal, cells: Iterable[CellKey]) -> None:
@@ -80,16 +96,6 @@ async def play_all(house: House, journal: Journal, cells: Iterable[CellKey]) -> 
     streak = _Streak(limit=5 + 2 * experiment.concurrency)
     retries = declared(house.registration, journal.progress).void_retries
 
-    def again(cell: CellKey, outcome: CellOutcome) -> None:
-        if outcome.is_final:
-            return
-        follows = _follows(outcome) and not lockstep.lost(cell)
-        queue.tries[cell] = queue.tries.get(cell, 0) + (0 if follows else 1)
-        if follows or (queue.tries[cell] <= retries and not _follows(outcome)):
-            queue.cells.append(cell)
-        else:
-            lockstep.give_up(cell)
-
     async def work() -> None:
         while queue.cells and not streak.over and journal.progress.stopped is None:
             cell = lockstep.take(queue.cells)
@@ -100,17 +106,14 @@ async def play_all(house: House, journal: Journal, cells: Iterable[CellKey]) -> 
             # No await before the cell is back in the queue: those that mirror it must not find it nowhere.
             _refuse_what_stops_all(outcome)
             streak.saw(outcome)
-            again(cell, outcome)
+            queue.again(cell, outcome, lockstep, retries=retries)
             await stop_if_met(house, journal)
 
     async with anyio.create_task_group() as workers:
         for _ in range(min(experiment.concurrency, len(queue.cells))):
             workers.start_soon(work)
     if streak.over and queue.cells:
-        journal.watcher.note(
-            f"stopped early: {streak.length} tries in a row were VOID({streak.cause}): {streak.detail}. "
-            f"{len(queue.cells)} cells are left; put it right, then run again."
-        )
+        journal.watcher.note(f"{streak.told} {len(queue.cells)} cells are left; put it right, then run again.")
 
 
 def _refuse_what_stops_all(outcome: CellOutcome) -> None:

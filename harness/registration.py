@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from harness.values import CellKey
 __all__ = ["Registration", "drift", "load_registration", "refuse_drift", "save_registration"]
 
 SCHEMA = "proctor-registration/1"
+
+_PARTS = tuple(item.name for item in fields(CellKey))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +54,12 @@ class Registration:
             "question": self.question,
             "experiment": dict(self.experiment),
             "pins": dict(self.pins),
-            "cells": [asdict(cell) for cell in self.cells],
+            "cells": [{name: getattr(cell, name) for name in _PARTS} for cell in self.cells],
             "refused": [dict(row) for row in self.refused],
             "outlook": dict(self.outlook),
         }
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The experiment's name and the first 12 digits of the digest of all that is pinned."""
         return f"{self.name}-{digest_json(self._content())[:12]}"
@@ -68,7 +71,7 @@ class Registration:
             where["repository"] = dict(self.repository)
         return canonical_bytes({**self._content(), **where})
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the bytes on disk: the record's first `prev`."""
         return digest_bytes(self.to_bytes())

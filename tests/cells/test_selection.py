@@ -240,7 +240,7 @@ def test_a_void_s_price_is_no_price():
 def test_the_causes_of_a_census_are_those_of_the_errors():
     """Each kind of blame, and what has no error of its own."""
     kinds = {item.cause for item in vars(errors).values() if isinstance(item, type) and issubclass(item, errors.Blamed)}
-    assert kinds | {"interrupted", "harness"} == set(CAUSES)
+    assert kinds | {"interrupted", "harness", "no briefing"} == set(CAUSES)
 
 
 def test_cells_that_a_stop_left_unequally_are_said():
