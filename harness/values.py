@@ -49,8 +49,13 @@ Standing: TypeAlias = Literal["accepted", "rejected", "unscorable"]
 """What a referee's own class table makes of a reading."""
 
 
+@lru_cache(maxsize=1 << 16)
 def no_bar(label: str, value: str) -> None:
-    """Raise `ValueError` for a name that can't be a part of a unit."""
+    """
+    Raise `ValueError` for a name that can't be a part of a unit.
+
+    Names are few and cells are many: what was found good is not looked at again.
+    """
     if not value or "|" in value or any(ch.isspace() and ch != " " for ch in value) or value != value.strip():
         raise ValueError(f"{label} is {value!r}: expected a non-empty name without '|', tabs, newlines or outer spaces")
 

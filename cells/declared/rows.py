@@ -42,11 +42,6 @@ def _unit(benchmark: str, model: str, task: str) -> Unit:
     return Unit(benchmark=benchmark, model=model, task=task)
 
 
-@lru_cache(maxsize=65536)
-def _checked(label: str, value: str) -> None:
-    no_bar(label, value)
-
-
 def _is_name(value: str) -> bool:
     return bool(value) and value.isprintable() and value == value.strip()
 
@@ -92,7 +87,7 @@ class ForeignKey(_Parts):
     ) -> Self:
         """Make a key of parts that are checked."""
         for label, part in zip(CONDITION, (benchmark, task, arm, extras, model), strict=True):
-            _checked(label, part)
+            no_bar(label, part)
         _checked_name("run", run)
         return tuple.__new__(cls, (run, id, benchmark, task, arm, extras, model, None)).sibling(id, replicate)
 
