@@ -81,6 +81,10 @@ VOID                       0  1
 - VOID(fence)              0  1
 - VOID(referee)            0  0
 - VOID(seat)               0  0
+- VOID(mirror)             0  0
+- VOID(mirror-audit)       0  0
+- VOID(tokens-audit)       0  0
+- VOID(no briefing)        0  0
 - VOID(interrupted)        0  0
 - VOID(harness)            0  0
 - VOID(unknown)            0  0
