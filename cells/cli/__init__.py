@@ -7,6 +7,7 @@ Exit codes: 0 all that was asked for is done (for `run`: every cell has its outc
 
 from __future__ import annotations
 
+import gc
 from typing import Annotated
 
 import typer
@@ -66,4 +67,6 @@ def _root(
 
 def main() -> None:
     """Run the command line; the entry point `proctor`."""
+    # Commands keep nearly all that they make until they end: looking for cycles in it finds none, over and over.
+    gc.set_threshold(100_000)
     guarded(app)

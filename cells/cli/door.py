@@ -36,8 +36,11 @@ def end(code: ExitCode) -> NoReturn:
 
 
 def guarded(command: Callable[[], Any]) -> None:
-    """Run a command; an error of ours is one message on standard error and an exit code, anything else a traceback."""
-    from harness.errors import ProctorError, unwrapped
+    """
+    Run a command; an error of ours or of the disk is one message on standard error and an exit code, anything else a
+    traceback.
+    """
+    from harness.errors import ProctorError, StorageError, unwrapped
 
     try:
         command()
@@ -48,11 +51,19 @@ def guarded(command: Callable[[], Any]) -> None:
         if not isinstance(inner, ProctorError):
             raise
         _fail(inner)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _fail(StorageError(f"{_where(error)}{error.strerror or error}: expected files that can be read and written"))
     except SystemExit as ended:
         if ended.code != _CUT_OFF:
             raise
         sys.stderr.write("proctor: interrupted\n")
         sys.exit(ExitCode.INCOMPLETE)
+
+
+def _where(error: OSError) -> str:
+    return "" if error.filename is None else f"{error.filename}: "
 
 
 def _printable(line: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from cells.declared.declaration import ASKED, open_questions
@@ -50,7 +51,7 @@ def draft(path: Path, out: Path) -> tuple[int, list[str]]:
     Write a declaration of the file's cells to `out`, and their names to a text file beside it.
 
     Returns how many cells there are, and what a person has to say before it can be used. Raises `DeclarationError` for
-    a file that can't be read or has no column for the id, and for an `out` that is there already.
+    a file that can't be read or has no column for the id, and for an `out` that is there already or can't be written.
     """
     names_file = out.with_suffix(".cells.txt")
     for target in (out, names_file):
@@ -62,9 +63,20 @@ def draft(path: Path, out: Path) -> tuple[int, list[str]]:
     lines = [f"question = {_toml(ASKED)}", "", *_source(path, _beside(path, out), columns, words)]
     lines += ["", "[[readings]]", 'name = "all"', f"cells_file = {_toml(names_file.name)}", ""]
     text = "\n".join(lines)
-    names_file.write_text("".join(f"{name_text(name)}\n" for name in names), "utf-8")
-    out.write_text(text, "utf-8")
+    _write({names_file: "".join(f"{name_text(name)}\n" for name in names), out: text})
     return len(names), open_questions(text)
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    """Write all of the new files, or none of them."""
+    for path, text in texts.items():
+        try:
+            path.write_text(text, "utf-8")
+        except OSError as error:
+            for written in texts:
+                with suppress(OSError):
+                    written.unlink()
+            raise DeclarationError(f"{path} can't be written: {error.strerror}: name another folder") from None
 
 
 def _columns(header: Sequence[str], path: Path) -> dict[str, str]:

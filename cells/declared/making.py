@@ -117,8 +117,9 @@ class _Maker:
 
     def make(self, row: Sequence[Any]) -> ForeignCell:
         """The cell of a row. Raises `_Fault` for the first value that can't be what its column holds."""
-        missing = self._missing
-        values = [None if type(value) is str and value in missing else value for value in row]
+        missing, values = self._missing, row
+        if any(word in row for word in missing):
+            values = [None if type(value) is str and value in missing else value for value in row]
         key, ended = self._keys.of(values), self._ends.of(values)
         identity = self._text("id", values)
         try:

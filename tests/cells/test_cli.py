@@ -177,3 +177,15 @@ def test_ctrl_c_says_so_and_ends_with_its_code(capsys: pytest.CaptureFixture[str
         guarded(lambda: cut([]))
     told = capsys.readouterr()
     assert (ended.value.code, told.out, told.err) == (1, "", "proctor: interrupted\n")
+
+
+@pytest.mark.parametrize("command", ["score", "audit", "verify", "report", "export", "query"])
+def test_what_the_disk_refuses_is_said_by_name_and_is_no_traceback(tmp_path: Path, proctor: Any, command: str) -> None:
+    """A record that is a folder, say: one message that names it."""
+    folder = anyio.run(frozen_run, tmp_path).folder
+    record = folder.resolve() / "record.jsonl"
+    record.mkdir()
+    more = {"export": ("--to", tmp_path / "out"), "query": ("SELECT 1",)}.get(command, ())
+    told = proctor(command, folder, *more)
+    assert told.code != 0
+    assert f"{record}: Is a directory" in told.err

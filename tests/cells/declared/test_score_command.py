@@ -7,6 +7,7 @@ import pytest
 
 from cells.cli import app
 from cells.declared.declaration import load_declaration, parse_declaration
+from cells.declared.draft import draft
 from cells.declared.naming import sets_of
 from cells.declared.opening import open_cells, read_declared
 from cells.run import run
@@ -198,3 +199,16 @@ def test_a_guard_that_a_reading_can_not_read_is_named(tmp_path, capsys):
     proctor("score", "--declaration", path, "--json")
     readings = json.loads(capsys.readouterr().out)["readings"]
     assert [reading["unread_guards"] for reading in readings] == [[], ["harm"]]
+
+
+def test_a_first_declaration_that_can_not_be_written_leaves_nothing(tmp_path):
+    """No folder, or a place for one of the two files alone: the message names it, and a next try is free."""
+    cells = tmp_path / "cells.csv"
+    cells.write_text("id,run,task,arm,end\na,r,t,A,DECLARED\n")
+    with pytest.raises(DeclarationError, match=r"nodir/o.cells.txt can't be written: No such file"):
+        draft(cells, tmp_path / "nodir" / "o.toml")
+    out = tmp_path / "o.toml"
+    out.symlink_to(tmp_path / "nodir" / "o.toml")
+    with pytest.raises(DeclarationError, match=r"o.toml can't be written: No such file"):
+        draft(cells, out)
+    assert sorted(tmp_path.iterdir()) == [cells]
