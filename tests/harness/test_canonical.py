@@ -2,7 +2,7 @@
 
 import pytest
 import rfc8785
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.canonical import canonical_bytes, digest_json, digest_names
@@ -15,6 +15,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(value=VALUES)
 @example(value={"\U0001f600": 1, "\ufb33": 2, "a": 3, "": 4})
 @example(value="".join(map(chr, range(0x100))) + "\u2028\u2029\ufeff")
@@ -35,6 +36,7 @@ def test_what_json_does_not_say_is_refused_wherever_it_stands(value):
             canonical_bytes(place)
 
 
+@settings(max_examples=60, deadline=None)
 @given(names=st.lists(TEXTS))
 def test_a_set_of_names_has_the_digest_of_its_sorted_list(names):
     """In whatever order they come."""
