@@ -8,10 +8,19 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["BadValue", "as_count", "as_flag", "as_number", "as_text"]
+__all__ = ["IN_REACH", "BadValue", "as_count", "as_flag", "as_number", "as_text", "in_reach"]
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _COMMA = re.compile(r"[+-]?[0-9]+(?:,[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+LEAST, MOST = 1e-18, 1e18
+IN_REACH = f"0, or a number from {LEAST:g} to {MOST:g}"
+"""What a figure is: beyond, sums and ratios of figures would be infinite, and nothing that was measured is there."""
+
+
+def in_reach(number: float) -> bool:
+    """Whether a number of 0 or more can be a figure."""
+    return number == 0 or LEAST <= number <= MOST
 
 
 class BadValue(Exception):  # noqa: N818 - it is the value that is bad, and the caller adds the place
@@ -36,7 +45,7 @@ def as_text(value: Any) -> str:
 
 
 def as_number(value: Any, decimal: str = ".") -> float:
-    """A finite number of 0 or more, from a number or from its text with `decimal` before the decimals."""
+    """A number of 0 or more that is in reach, from a number or from its text with `decimal` before the decimals."""
     number: float
     if type(value) is float or type(value) is int:
         number = value
@@ -52,6 +61,8 @@ def as_number(value: Any, decimal: str = ".") -> float:
         raise BadValue(value, "a finite number, or nothing where it is unknown")
     if number < 0:
         raise BadValue(value, "0 or more")
+    if not in_reach(number):
+        raise BadValue(value, IN_REACH)
     return float(number)
 
 

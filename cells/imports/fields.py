@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from cells.declared.reading_values import IN_REACH, in_reach
 from harness.errors import DeclarationError
 
 __all__ = ["Fields"]
@@ -70,7 +71,7 @@ class Fields:
         return found
 
     def maybe_amount(self, name: str) -> float | None:
-        """A finite number that is not negative."""
+        """A finite number that is not negative, and in reach."""
         found = self._data.get(name)
         if found is None:
             return None
@@ -78,6 +79,8 @@ class Fields:
             raise self.fault(name, "a number from 0")
         if (isinstance(found, int) and found >= 1 << 53) or not math.isfinite(found) or found < 0:
             raise self.fault(name, "a finite number from 0")
+        if not in_reach(found):
+            raise self.fault(name, IN_REACH)
         return float(found)
 
     def maybe_time(self, name: str) -> datetime | None:

@@ -159,6 +159,8 @@ def test_spellings_of_other_tables(tmp_path):
         (table(row(usd="inf")), "column 'usd': 'inf': expected a number"),
         (table(row(usd="-1")), "column 'usd': '-1': expected 0 or more"),
         (table(row(usd="1e999")), "column 'usd': '1e999': expected a finite number"),
+        (table(row(usd="1e308")), "column 'usd': '1e308': expected 0, or a number from 1e-18 to 1e+18"),
+        (table(row(wall_s="1e-300")), "column 'wall_s': '1e-300': expected 0, or a number from 1e-18 to 1e+18"),
         (table(row(usd="1_000")), "column 'usd': '1_000': expected a number"),
         (table(row(usd="$1")), "column 'usd': '$1': expected a number"),
         (table(row(lower_bound="maybe")), "column 'lower_bound': 'maybe': expected yes or no, as one of 'True'"),
@@ -281,7 +283,7 @@ def test_files_that_are_none(tmp_path):
 
 
 WORDS = st.text("ab1 äλ漢🙂-_.,;:\"'\\/%#=+@?*[", min_size=1, max_size=6).filter(lambda text: text == text.strip())
-NUMBERS = st.none() | st.floats(0, 1e6)
+NUMBERS = st.none() | st.just(0.0) | st.floats(1e-18, 1e6)
 RECORDS = st.lists(
     st.fixed_dictionaries(
         {
