@@ -23,7 +23,7 @@ from harness.mirror_line import LineEnd, MirrorLine
 from harness.outcome import CellOutcome, Spend
 from harness.ports import Arm
 from harness.transcript import read_transcript
-from harness.values import CellKey, Refused, Usage, Void, VoidPrice
+from harness.values import CellKey, Refused, Void
 from harness.views import MirrorState
 
 __all__ = ["Lockstep", "never_played"]
@@ -140,13 +140,5 @@ def never_played(cell: CellKey, attempt: int) -> CellOutcome:
         cell=cell,
         attempt=attempt,
         end=Void(cause=MirrorLost.cause, detail="the cell that it mirrors stays VOID in this session"),
-        spend=Spend(
-            usage=Usage.zero(),
-            charged_tokens=0,
-            estimated=False,
-            calls=0,
-            output_bytes=0,
-            wall_s=0.0,
-            price=VoidPrice(reason="the cell was not played"),
-        ),
+        spend=Spend.nothing("the cell was not played"),
     )

@@ -29,7 +29,7 @@ from harness.clock import Clock, SystemClock
 from harness.errors import GateRefused, unwrapped
 from harness.outcome import CellOutcome, Spend, outcome_to_json
 from harness.record import Record
-from harness.values import CellKey, Refused, Usage, VoidPrice
+from harness.values import CellKey, Refused
 
 __all__ = ["Finished", "run"]
 
@@ -141,19 +141,7 @@ async def _withdraw(journal: Journal, todo: Sequence[CellKey]) -> list[CellKey]:
             cell=cell,
             attempt=journal.progress.next_attempt(cell),
             end=Refused(gate="controls", detail=why),
-            spend=_nothing_spent(),
+            spend=Spend.nothing("the cell was not built"),
         )
         await journal.add("cell.ended", outcome_to_json(outcome))
     return playable
-
-
-def _nothing_spent() -> Spend:
-    return Spend(
-        usage=Usage.zero(),
-        charged_tokens=0,
-        estimated=False,
-        calls=0,
-        output_bytes=0,
-        wall_s=0.0,
-        price=VoidPrice(reason="the cell was not built"),
-    )

@@ -19,6 +19,7 @@ from harness.values import (
     Usage,
     Verdict,
     Void,
+    VoidPrice,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +46,19 @@ class Spend:
     wall_s: float
     price: Price
     charged_usd: float | None = None
+
+    @classmethod
+    def nothing(cls, why: str) -> Spend:
+        """What a cell cost that was never played: nothing of anything, and no price, for the reason `why`."""
+        return cls(
+            usage=Usage.zero(),
+            charged_tokens=0,
+            estimated=False,
+            calls=0,
+            output_bytes=0,
+            wall_s=0.0,
+            price=VoidPrice(reason=why),
+        )
 
     @property
     def tokens(self) -> int | None:

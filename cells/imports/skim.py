@@ -27,9 +27,12 @@ MOST_KEPT: Final = 16 << 20
 _MOST_KEY: Final = 64 << 10
 
 _NO_SPACE: Final = re.compile(rb"[^ \t\r\n]")
-_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]', re.DOTALL)
-"""A string as a whole, a bracket, or the quotation mark of a string that does not end here."""
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}\\]', re.DOTALL)
+"""
+A string as a whole, a bracket, the quotation mark of a string that does not end here, or a backslash outside of any.
+"""
 _QUOTE: Final = ord('"')
+_BACKSLASH: Final = ord("\\")
 _SHORT: Final = re.compile(rb'(?:"[^"\\]*+"|[-+.0-9A-Za-z]++|\{\}|\[\])(?=[\s,\]}])')
 """A value without anything in it that needs a closer look, with what follows it."""
 _KEY: Final = re.compile(rb'"([^"\\]*+)"\s*+:\s*+(?=\S)')
@@ -248,13 +251,8 @@ class _Text:
                     if self._at - found.start() > 1:
                         continue
                     break
-                if mark in _CLOSES:
-                    open_ones.append(_CLOSES[mark])
-                    if len(open_ones) > MOST_DEPTH:
-                        raise self.fault(f"nested deeper than {MOST_DEPTH}")
-                elif open_ones.pop() != mark:
-                    raise self.fault(f"{chr(mark)!r} closes another bracket")
-                elif not open_ones:
+                self._fit(mark, open_ones)
+                if not open_ones:
                     yield now[begin : self._at]
                     return
             else:
@@ -266,6 +264,17 @@ class _Text:
             # A string that does not end in this piece.
             yield now[begin : self._at]
             yield from self._rest_of_string()
+
+    def _fit(self, mark: int, open_ones: bytearray) -> None:
+        """Open or close a bracket; raise for one that doesn't fit, and for a backslash, which no string is around."""
+        if mark == _BACKSLASH:
+            raise self.fault("a backslash outside a text")
+        if mark in _CLOSES:
+            open_ones.append(_CLOSES[mark])
+            if len(open_ones) > MOST_DEPTH:
+                raise self.fault(f"nested deeper than {MOST_DEPTH}")
+        elif open_ones.pop() != mark:
+            raise self.fault(f"{chr(mark)!r} closes another bracket")
 
     def _quoted(self) -> Iterator[bytes]:
         yield self._piece_to(self._at + 1)

@@ -14,6 +14,8 @@ MOST_DEPTH: Final = 1000
 _BRACKETS: Final = b"[]{}"
 _ALL_ELSE: Final = bytes(set(range(256)) - set(_BRACKETS))
 _CLOSES: Final = {ord("["): ord("]"), ord("{"): ord("}")}
+_PAIR: Final = b"\x01"
+"""Stands for an escaped character. Outside a string JSON has no backslash and no such byte: either is looked at."""
 _MOST_PASSES: Final = 40
 """Inner pairs are taken out so many times; what is nested deeper is no matter of speed."""
 
@@ -31,18 +33,21 @@ class Stepper:
 
     def over(self, stretch: bytes) -> bool:
         """
-        Step over a stretch and return True; or return False, with nothing changed, if the value may end within it, or
-        if its brackets do not fit: then whoever asks has to look at each.
+        Step over a stretch and return True; or return False, with nothing changed, if the value may end within it, if
+        its brackets do not fit, or if a backslash is outside a string: then whoever asks has to look at each.
         """
         data = (b'"' if self.in_string else b"") + (b"\\" if self.escaped else b"") + stretch
         in_string = self.in_string
         # Without escaped characters every quotation mark begins or ends a string, and every second part is outside.
-        bare = data.replace(b"\\\\", b"")
+        bare = data.replace(b"\\\\", _PAIR)
         escaped = bare.endswith(b"\\")
-        parts = bare.replace(b'\\"', b"").split(b'"')
+        parts = bare.replace(b'\\"', _PAIR).split(b'"')
         in_string = len(parts) % 2 == 0
-        left = _unpaired(b"".join(parts[::2]).translate(None, _ALL_ELSE))
-        if left is None or (escaped and not in_string):
+        outside = b"".join(parts[::2])
+        if b"\\" in outside or _PAIR in outside:
+            return False
+        left = _unpaired(outside.translate(None, _ALL_ELSE))
+        if left is None:
             return False
         closing = left.rstrip(b"[{")
         if len(closing) >= len(self.open_ones) or closing.strip(b"]}"):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cells.imports import skim as skimming
@@ -104,7 +104,7 @@ TRICKY = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TRICKY, st.integers(1, 40), st.integers(1, 40))
 def test_stretches_are_stepped_over_like_brackets_one_by_one(value, size, stretch):
     """Whatever quotation marks, backslashes and brackets are in the strings, and wherever a stretch or a piece ends."""
@@ -115,7 +115,18 @@ def test_stretches_are_stepped_over_like_brackets_one_by_one(value, size, stretc
         assert skim(cut(data, size), {"a": None}) == {"a": 1}
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.parametrize("stretch", [1, 3, 40, 4096])
+@pytest.mark.parametrize("inner", ['{"\\"\\]"\\"": 1}, "\\\\]]": "["', "\\", '[\\"]", 1]', '"a" \\\\'])
+def test_a_backslash_outside_a_string_is_refused_however_the_stretches_fall(inner, stretch):
+    """No JSON has one, whatever brackets there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skimming, "_FIRST_STRETCH", stretch)
+        patch.setattr(skimming, "_LAST_STRETCH", stretch)
+        with pytest.raises(ValueError, match="is not JSON"):
+            skim([b'{"skipped": [' + inner.encode() + b'], "a": 1}'], {"a": None})
+
+
+@settings(max_examples=150, deadline=None)
 @given(TRICKY, st.integers(0, 200), st.sampled_from("]}[{"), st.integers(1, 40))
 def test_a_bracket_too_many_is_found_in_what_is_stepped_over(value, at, mark, stretch):
     """In a string it is no matter; outside one it is refused, however the stretches fall."""
@@ -131,7 +142,7 @@ def test_a_bracket_too_many_is_found_in_what_is_stepped_over(value, at, mark, st
         elif ch == '"':
             inside = True
         elif ch == "\\":
-            reject()  # the mark took a backslash's place in a string: no JSON, and not for its brackets
+            ok = False  # the mark took a backslash's place in a string
         elif ch in "[{":
             stack.append({"[": "]", "{": "}"}[ch])
         elif ch in "]}":
