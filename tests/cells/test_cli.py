@@ -180,9 +180,12 @@ def test_ctrl_c_says_so_and_ends_with_its_code(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("command", ["score", "audit", "verify", "report", "export", "query"])
-def test_what_the_disk_refuses_is_said_by_name_and_is_no_traceback(tmp_path: Path, proctor: Any, command: str) -> None:
+def test_what_the_disk_refuses_is_said_by_name_and_is_no_traceback(
+    tmp_path: Path, proctor: Any, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A record that is a folder, say: one message that names it."""
-    folder = anyio.run(frozen_run, tmp_path).folder
+    with fakes(monkeypatch, fake_backend(tmp_path)):
+        folder = anyio.run(frozen_run, tmp_path).folder
     record = folder.resolve() / "record.jsonl"
     record.mkdir()
     more = {"export": ("--to", tmp_path / "out"), "query": ("SELECT 1",)}.get(command, ())
