@@ -20,9 +20,9 @@ _TRY = (
     "--unshare-all",
     "--unshare-user",
     "--disable-userns",
-    "--ro-bind",
-    "/",
-    "/",
+    # Not the whole of /: a mount of somebody else's that goes while bwrap makes it read-only would be our failure.
+    *("--ro-bind", "/usr", "/usr"),
+    *(word for name in ("bin", "lib", "lib32", "lib64") for word in ("--ro-bind-try", f"/{name}", f"/{name}")),
     "--proc",
     "/proc",
     "--dev",

@@ -388,3 +388,21 @@ def _with_word(token: str) -> list[str]:
         except OSError:
             continue
     return found
+
+
+_MOUNTS_COME_AND_GO = """
+while :; do at=$(mktemp -d) && mount -t tmpfs proctor-test "$at" && umount "$at"; rmdir "$at"; done
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+async def test_a_sandbox_does_not_fail_for_another_ones_mounts() -> None:
+    """Mounts elsewhere on the host that go while a sandbox is tried are none of its business."""
+    others = [subprocess.Popen(["/bin/sh", "-c", _MOUNTS_COME_AND_GO]) for _ in range(2)]
+    try:
+        for _ in range(60):
+            assert (await BubblewrapBackend().engine())["kernel"]
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
