@@ -16,6 +16,7 @@ __all__ = [
     "Finding",
     "Guard",
     "MirrorState",
+    "PastRound",
     "Previous",
     "PublicReading",
     "Revision",
@@ -27,10 +28,19 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fact:
-    """One violated public assertion: the literal call and the literal expected value, never elided."""
+    """
+    One violated public assertion: the literal call and the literal expected value, never elided.
+
+    At most one of the rest says what the candidate did instead, and none where its referee doesn't tell: the literal
+    value that the call gave (`observed`), the exception's class and text (`raised`, the candidate's own words), or what
+    ended the call (`ended`: TIMEOUT, MEMORY, CRASH). No packet of facts shows it; a controller may.
+    """
 
     call: str
     expected: str
+    observed: str | None = None
+    raised: str | None = None
+    ended: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,10 +70,19 @@ class Previous:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PastRound:
+    """One round that is over: the incumbent that its packet was made from, and the candidate that came of it."""
+
+    before: Previous | None
+    after: Previous | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorState:
     """
     What arm `source` had before its generation of `round`: its incumbent's code and the fact block taken on that code,
-    each with the SHA-256 of its UTF-8 bytes. `bullets` are the block's lines, `dropped` the facts left out whole.
+    or the block that its controller made of it, each with the SHA-256 of its UTF-8 bytes. `bullets` are the block's
+    lines, `dropped` the facts left out whole.
 
     `failed` says that there is code and that the public tests did not accept it: of anything else nothing is shown.
     """
@@ -106,8 +125,9 @@ class Revision:
 class RoundView:
     """
     All that an arm may see when it renders a round's prompt. `round` counts from 1; `nonce` is the cell's own code,
-    which an arm with `nonce` shows and whose echo tells that its text was loaded. `mirrored` is what an arm that
-    mirrors another's rounds copies, None for any other.
+    which an arm with `nonce` shows and whose echo tells that its text was loaded. `past` are the cell's own rounds that
+    are over, the oldest first, of a seat that works in rounds. `mirrored` is what an arm that mirrors another's rounds
+    copies, None for any other.
     """
 
     instruction: str
@@ -118,6 +138,7 @@ class RoundView:
     previous: Previous | None = None
     revision: Revision | None = None
     nonce: str = ""
+    past: tuple[PastRound, ...] = ()
     mirrored: MirrorState | None = None
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from harness.values import TestReading
 from harness.views import Fact
 from referees.evalplus_expected import Expected
-from referees.evalplus_render import FACT_CHARS, render
+from referees.evalplus_render import FACT_CHARS, observed, render
 from referees.evalplus_suite import Suite
 from referees.evalplus_tiers import TierRun
+from referees.evalplus_values import parse
 
 __all__ = ["facts_of", "tests_of"]
 
@@ -17,12 +21,15 @@ _TEST_CHARS = 4000
 
 
 def facts_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[Fact, ...]:
-    """The first six violated public assertions that can be written, in source order."""
+    """
+    The first six violated public assertions that can be written, in source order, each with what the candidate did
+    instead as far as that can be written too.
+    """
     facts: list[Fact] = []
     for index in run.violated:
         fact = _fact(suite, expected, index, FACT_CHARS)
         if fact is not None:
-            facts.append(fact)
+            facts.append(replace(fact, **_instead(suite, expected, run, index)))
         if len(facts) == _MOST_FACTS:
             break
     return tuple(facts)
@@ -49,3 +56,21 @@ def _fact(suite: Suite, expected: Expected, index: int, limit: int) -> Fact | No
         return None
     args = suite.args("public", index)
     return render(suite.rule, suite.entry_point, args, value, atol=suite.atol, limit=limit)
+
+
+def _instead(suite: Suite, expected: Expected, run: TierRun, index: int) -> dict[str, Any]:
+    """What the candidate's call did: the value it gave, what it raised, or the class that ended it."""
+    if run.calls[index] != "FAIL":
+        return {"ended": run.calls[index]}
+    kind, data = run.told.get(index, ("", b""))
+    if kind == "X":
+        return {"raised": data.decode("utf-8", "replace")}
+    if kind != "V":
+        return {}
+    try:
+        value = parse(data, max_nodes=len(data) + 1)
+    except ValueError:
+        return {}
+    # Where a fact could be written the reference's value is short, and sent whole.
+    wanted = expected["public"].value(index) if expected["public"].frame(index)[0] == "V" else None
+    return {"observed": observed(suite.rule, value, wanted, atol=suite.atol)}

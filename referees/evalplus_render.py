@@ -12,9 +12,9 @@ from typing import Any
 from harness.views import Fact
 from referees.evalplus_compare import Rule
 
-__all__ = ["FACT_CHARS", "RENDERER", "literal", "render"]
+__all__ = ["FACT_CHARS", "RENDERER", "literal", "observed", "render"]
 
-RENDERER = 2
+RENDERER = 3
 """The renderer's version, part of a suite's digest: a seat's next round depends on its every character."""
 
 FACT_CHARS = 600
@@ -63,3 +63,22 @@ def render(
     except (ValueError, TypeError):  # an integer of too many digits, or a set of what has no hash
         return None
     return Fact(call=call, expected=value) if len(call) + len(value) <= limit else None
+
+
+def observed(rule: Rule, value: Any, expected: Any, *, atol: float, limit: int = FACT_CHARS) -> str | None:
+    """
+    What the call of a violated fact gave, as `render` writes that call: the value itself, its set, or False where the
+    call is a comparison. None when it is longer than `limit` characters or can't be written, and under the rule
+    `not_none`, whose call doesn't say all of what was asked.
+    """
+    if rule == "not_none":
+        return None
+    try:
+        if rule == "set":
+            value = set(value)
+        elif rule == "root" or (atol and type(expected) in (int, float)):
+            value = False
+        text = literal(value)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return text if len(text) <= limit else None

@@ -9,7 +9,7 @@ that a TIMEOUT by it stands at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import anyio.to_thread
 
@@ -46,6 +46,8 @@ _REST = 0.1
 _LARGE = 64 << 10
 _INLINE = 16 << 20
 """Twice what a reference may send whole, so that whole numbers given as floats still arrive as values."""
+_TOLD_BYTES = 4800
+"""Of a violated public call, a value of more bytes is not told: it has more characters than a fact may."""
 _END: Frame = ("E", b"")
 
 
@@ -54,7 +56,8 @@ class TierRun:
     """
     What a tier came to: its reading, what decided it, that of each call in source order (`PASS`, the class that it came
     to, or `NOT_RUN`), and the CPU seconds of the candidate's processes, None where that is unknown. `sure` is whether
-    it was a limit of the processor's time that ended it.
+    it was a limit of the processor's time that ended it. `told` are the frames of violated public calls, as far as they
+    are short: what the candidate gave instead, a claim.
     """
 
     reading: str
@@ -62,6 +65,7 @@ class TierRun:
     calls: tuple[str, ...]
     cpu_s: float | None = None
     sure: bool = False
+    told: Mapping[int, Frame] = field(default_factory=dict)
 
     @property
     def passed(self) -> int:
@@ -83,6 +87,7 @@ class _Watcher:
         self.built = self.over = False
         self.calls = ["NOT_RUN"] * suite.total(tier)
         self.event: tuple[str, str] | None = None
+        self.told: dict[int, Frame] = {}
         self._same: int | None = None
         self._frames = Frames()
 
@@ -140,6 +145,8 @@ class _Watcher:
         self.calls[self.at] = reading
         if reading != "PASS":
             self.note(reading, why)
+            if self.tier == "public" and len(frame[1]) <= _TOLD_BYTES:
+                self.told[self.at] = frame
         self.at += 1
         return self.full or self.event is None
 
@@ -274,7 +281,7 @@ async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job,
             break
         watcher.at += 1
     reading, why = watcher.event or ("PASS", "every call was accepted")
-    return TierRun(reading=reading, why=why, calls=tuple(watcher.calls), cpu_s=cpu_s, sure=sure)
+    return TierRun(reading=reading, why=why, calls=tuple(watcher.calls), cpu_s=cpu_s, sure=sure, told=watcher.told)
 
 
 def _class_of_ending(ending: str, suite: Suite) -> tuple[str, str]:

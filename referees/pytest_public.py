@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.clock import fresh_token
 from harness.tasks.card import SuiteCard
 from harness.tree import Exhibit, Tree
 from harness.values import Standing
 from harness.views import Fact, PublicReading
-from referees.pytest_report import Report
+from referees.pytest_report import Outcome, Report, sayable
 
-__all__ = ["FACTS", "Found", "PublicTier", "fact"]
+__all__ = ["FACTS", "Found", "PublicTier", "fact", "told"]
 
 FACTS = 6
 """The most facts that a reading carries."""
+
+_ANSWER = "; the subject's last answer: "
+"""What stands in a detail before the value that the subject gave last."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +49,31 @@ def fact(line: str) -> Fact | None:
             return None
 
 
+def told(outcome: Outcome) -> Fact | None:
+    """
+    The fact in a violated test's line, and what the subject did instead as far as its detail says so: what ended it,
+    the exception that it raised, or its last answer where the line has no call but the one.
+    """
+    known = fact(outcome.line)
+    if known is None:
+        return None
+    if outcome.fault is not None:
+        return replace(known, ended=outcome.fault)
+    said, _mark, answer = outcome.detail.rpartition(_ANSWER)
+    if said and not said.startswith("AssertionError"):
+        return replace(known, raised=sayable(said))
+    return replace(known, observed=_value(known.call, answer) if said else None)
+
+
+def _value(call: str, answer: str) -> str | None:
+    """The subject's last answer as the literal that it is; None where it is none, or where other calls had others."""
+    try:
+        calls = sum(isinstance(node, ast.Call) for node in ast.walk(ast.parse(call)))
+        return repr(ast.literal_eval(answer)) if calls == 1 else None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicTier:
     """
@@ -65,7 +93,7 @@ class PublicTier:
         tree = self.environment.merged(Tree.of({path: code}))
         found = await self.run(Exhibit(tree=tree), list(self.card.public))
         report = found.report
-        facts = [fact(outcome.line) for outcome in report.outcomes if outcome.word != "passed"] if report else []
+        facts = [told(outcome) for outcome in report.outcomes if outcome.word != "passed"] if report else []
         return PublicReading(
             reading=found.reading,
             accepted=self.standing(found.reading) == "accepted",

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.canonical import canonical_bytes, digest_bytes, digest_json
 from harness.errors import IntegrityError, UsageError
+from harness.facts import facts_json
 from harness.values import Unit
 from harness.views import Fact, Previous, PublicReading
 
@@ -95,7 +96,7 @@ def reading_json(reading: PublicReading) -> dict[str, Any]:
         "accepted": reading.accepted,
         "passed": reading.passed,
         "total": reading.total,
-        "facts": [{"call": fact.call, "expected": fact.expected} for fact in reading.facts],
+        "facts": facts_json(reading.facts),
         "suite": reading.suite,
         "execution": reading.execution,
     }

@@ -74,4 +74,4 @@ def _seen(arm: Arm, view: RoundView, state: MirrorState) -> RoundView:
     """The view as an arm of the line sees it: one that mirrors has the state, and nothing of its own rounds."""
     if getattr(arm, "mirrors", None) is None:
         return view
-    return replace(view, previous=None, mirrored=state)
+    return replace(view, previous=None, past=(), mirrored=state)

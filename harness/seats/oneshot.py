@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from harness.canonical import digest_bytes
 from harness.errors import PluginError
+from harness.facts import facts_json
 from harness.messages import Message, Request
 from harness.seats import options
 from harness.seats.desk import Desk
@@ -16,7 +17,7 @@ from harness.seats.mirroring import AfterSource, in_step, packet, refuse_a_long_
 from harness.seats.showing import round_view
 from harness.tree import Tree
 from harness.values import Declared
-from harness.views import Previous, PublicReading
+from harness.views import PastRound, Previous, PublicReading
 from harness.workspaces.exhibits import lay
 from harness.workspaces.file_helper import at_hand
 
@@ -101,17 +102,20 @@ class _Sitting:
         self._desk = desk
         self._done: list[Candidate] = []
         self._written: str | None = None
+        self._past: list[PastRound] = []
 
     async def through(self) -> Declared:
         """All rounds, or as many as it takes until the public tests accept a candidate."""
         rounds = self._seat.rounds
         for number in range(1, rounds + 1):
+            before = self._incumbent()
             reply = await self._reply(number)
             if reply is None:
                 return Declared(note=f"what it mirrors has no round {number} of {rounds}")
             code = self._extracted(number, reply)
             await self._write([*self._done, Candidate(round=number, code=code)])
             self._done.append(Candidate(round=number, code=code, reading=await self._public(number, code)))
+            self._past.append(PastRound(before=_told(before), after=_told(self._done[-1])))
             await self._write(self._done)
             if self._done[-1].accepted and self._seat.stop_on_pass:
                 return Declared(note=f"the public tests accepted the candidate of round {number} of {rounds}")
@@ -121,9 +125,11 @@ class _Sitting:
 
     async def _reply(self, number: int) -> str | None:
         """One round's packet and the model's reply to it; None where what it mirrors has no such round."""
-        desk, best = self._desk, incumbent([*_older(self._desk.pool), *self._done])
-        previous = None if best is None or best.reading is None else Previous(code=best.code, reading=best.reading)
-        view = round_view(desk, number=number, rounds=self._seat.rounds, previous=previous)
+        desk, best = self._desk, self._incumbent()
+        previous = _told(best)
+        view = replace(
+            round_view(desk, number=number, rounds=self._seat.rounds, previous=previous), past=tuple(self._past)
+        )
         state = await in_step(desk, view, self._seat.after_source)
         if state is None:
             return None
@@ -142,6 +148,10 @@ class _Sitting:
         messages = (*head, Message(role="user", content=text))
         seed = desk.seeds.seed(number)
         return (await desk.model.complete(Request(messages=messages, decoding=desk.decoding, seed=seed))).text
+
+    def _incumbent(self) -> Candidate | None:
+        """What a packet would be made from now."""
+        return incumbent([*_older(self._desk.pool), *self._done])
 
     def _extracted(self, number: int, reply: str) -> str:
         """The code of a reply, empty where it has none or far too much."""
@@ -172,7 +182,7 @@ class _Sitting:
             accepted=reading.accepted,
             passed=reading.passed,
             total=reading.total,
-            facts=[{"call": fact.call, "expected": fact.expected} for fact in reading.facts],
+            facts=facts_json(reading.facts),
         )
         return reading
 
@@ -192,6 +202,13 @@ def incumbent(candidates: Sequence[Candidate]) -> Candidate | None:
     """What a packet shows: of the candidates with code the one with most public tests passed, the newest on a tie."""
     with_code = [candidate for candidate in candidates if candidate.code]
     return max(with_code, key=lambda one: (one.reading.passed if one.reading else 0, one.round), default=None)
+
+
+def _told(candidate: Candidate | None) -> Previous | None:
+    """A candidate as an arm may see it, where it has code and the public tests said something of it."""
+    if candidate is None or not candidate.code or candidate.reading is None:
+        return None
+    return Previous(code=candidate.code, reading=candidate.reading)
 
 
 def _older(pool: Sequence[Previous]) -> list[Candidate]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.canonical import digest_bytes
+from harness.facts import facts_json
 from harness.views import PublicReading, Trace
 
 __all__ = ["State", "States", "evidence_facts", "reading_facts"]
@@ -100,7 +101,7 @@ def reading_facts(reading: PublicReading | None) -> dict[str, Any] | None:
         "accepted": reading.accepted,
         "passed": reading.passed,
         "total": reading.total,
-        "facts": [{"call": fact.call, "expected": fact.expected} for fact in reading.facts],
+        "facts": facts_json(reading.facts),
         "suite": reading.suite,
         "execution": reading.execution,
     }

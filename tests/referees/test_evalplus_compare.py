@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from referees.evalplus_compare import Rule, accepts, rule_for
-from referees.evalplus_render import FACT_CHARS, literal, render
+from referees.evalplus_render import FACT_CHARS, literal, observed, render
 from referees.evalplus_values import parse
 from tests.referees.test_evalplus_values import values
 
@@ -173,6 +173,26 @@ def test_facts_are_literal() -> None:
     assert (fact.call, fact.expected) == ("(abs(area(2) - 1.5) <= 0.01)", "True")
     assert render("equal", "f", ["x" * FACT_CHARS], 1, atol=0.0) is None
     assert render("equal", "f", [1], 10**5000, atol=0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "expected", "atol", "told"),
+    [
+        ("equal", [1, "\u202e`\n"], [1], 0.0, "[1, '\\u202e`\\n']"),
+        ("alternative", 3, 4, 0.0, "3"),
+        ("set", [2, 1, 2], [1], 0.0, "{1, 2}"),
+        ("set", [[1]], [1], 0.0, None),
+        ("set", 7, [1], 0.0, None),
+        ("root", 5.0, 1.0, 1e-4, "False"),
+        ("equal", 1.7, 1.5, 0.01, "False"),
+        ("not_none", False, "x", 0.0, None),
+        ("equal", "x" * FACT_CHARS, "y", 0.0, None),
+    ],
+)
+def test_what_came_instead_is_literal(rule: Rule, value: Any, expected: Any, atol: float, told: str | None) -> None:
+    """The value of the call as the fact writes it, on one line; what is too long or can't be written is not told."""
+    assert observed(rule, value, expected, atol=atol) == told
+    assert observed("equal", 10**5000, 1, atol=0.0) is None
 
 
 def test_a_root_fact_can_be_run() -> None:

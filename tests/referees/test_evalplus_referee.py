@@ -197,7 +197,32 @@ async def test_a_crash_does_not_end_the_public_tier(tmp_path: Path) -> None:
         assert check is not None
         got = await check(code)
     assert (got.reading, got.passed, got.total) == ("CRASH", 2, 4)
-    assert [fact.call for fact in got.facts] == ["f(2)", "f(4)"]
+    assert [(fact.call, fact.ended, fact.observed) for fact in got.facts] == [
+        ("f(2)", "CRASH", None),
+        ("f(4)", None, "0"),
+    ]
+
+
+async def test_a_fact_says_what_came_instead(tmp_path: Path) -> None:
+    """The value, or the exception in the candidate's own words; nothing of what is no plain data, or too long."""
+    task = own(tmp_path, base_input=[[n] for n in range(6)])
+    code = (
+        "def f(x):\n"
+        "    if x == 1: raise type('a\\nb', (ValueError,), {})('```')\n"
+        "    return [x, [x], iter([x]), 'x' * 5000, {x: None}, -x][x]\n"
+    )
+    async with EvalPlusReferee().public_check(task.open, task.sealed, LocalRooms()) as check:
+        assert check is not None
+        got = await check(code)
+    told = [(fact.observed, fact.raised, fact.ended) for fact in got.facts]
+    assert told == [
+        ("0", None, None),
+        (None, "a\nb: ```", None),
+        (None, None, None),
+        (None, None, None),
+        ("{4: None}", None, None),
+        ("-5", None, None),
+    ]
 
 
 async def test_each_call_gets_its_own_arguments(tmp_path: Path) -> None:

@@ -335,7 +335,11 @@ async def test_public_check() -> None:
         assert (good.reading, good.accepted, good.passed, good.total, good.facts) == ("PASS", True, 2, 2, ())
         bad = await check(GOOD.replace("value * 2", "value * 3"))
         assert (bad.reading, bad.accepted, bad.passed) == ("FAIL", False, 1)
-        assert [(fact.call, fact.expected) for fact in bad.facts] == [("double(2)", "4")]
+        assert [(fact.call, fact.expected, fact.observed) for fact in bad.facts] == [("double(2)", "4", "6")]
+        raising = await check(GOOD.replace("return value * 2", "raise KeyError('no')"))
+        assert [(fact.call, fact.observed, fact.raised) for fact in raising.facts] == [
+            ("double(2)", None, "KeyError: 'no'")
+        ]
 
 
 def test_options_are_checked() -> None:
