@@ -31,7 +31,7 @@ from harness.tasks.task import Task
 from harness.text_arm import TextArm, load_text_arm
 from harness.views import Fence
 
-__all__ = ["Origin", "Parts", "SourceOrigin", "StoreOrigin", "assemble", "model_spec"]
+__all__ = ["Origin", "Parts", "SourceOrigin", "StoreOrigin", "assemble", "made_arm", "model_spec"]
 
 
 class Origin(Protocol):
@@ -150,7 +150,7 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
 
     Raises `UsageError`s that name the part. Nothing is started and no server is asked.
     """
-    arms = {entry if isinstance(entry, str) else entry.name: _arm(entry, origin) for entry in experiment.arms}
+    arms = {entry if isinstance(entry, str) else entry.name: made_arm(entry, origin) for entry in experiment.arms}
     for name, arm in arms.items():
         # Words are the experimenter's own: `proctor arm check` speaks of them, a freeze does not refuse them.
         findings = [*check_arm(arm), *check_placebo(arm, arms)]
@@ -224,7 +224,8 @@ def _seat(entry: SeatEntry) -> Seat:
     return seat
 
 
-def _arm(entry: ArmChoice, origin: Origin) -> Arm:
+def made_arm(entry: ArmChoice, origin: Origin) -> Arm:
+    """The arm that an experiment names or brings. Raises `PluginError` or `ExperimentError` when it can't be made."""
     if isinstance(entry, str):
         arm: Arm = plugins.load("arms", entry)()
         if arm.name != entry:

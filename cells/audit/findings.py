@@ -69,10 +69,11 @@ class AuditedRun:
     def events(self, entry: Entry, outcome: CellOutcome) -> Events | None:
         """The transcript of an outcome; None where it has none or the file is another, which `files` reports."""
         if self._events[0] != entry.seq:
-            self._events = (entry.seq, self._transcript(outcome))
+            self._events = (entry.seq, self.transcript(outcome))
         return self._events[1]
 
-    def _transcript(self, outcome: CellOutcome) -> Events | None:
+    def transcript(self, outcome: CellOutcome) -> Events | None:
+        """As `events`, of an outcome whose entry went by already: it is read again."""
         path = transcript_path(self.folder, outcome.cell, outcome.attempt)
         if outcome.transcript is None or not path.is_file() or digest_bytes(path.read_bytes()) != outcome.transcript:
             return None

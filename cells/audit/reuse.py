@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from cells.audit.findings import AuditedRun, Events, Finding, Invariant, line_of
 from harness.canonical import digest_json
@@ -13,7 +13,7 @@ from harness.errors import IntegrityError
 from harness.record import Entry
 from harness.transcript import read_transcript, transcript_path
 
-__all__ = ["NoReuse"]
+__all__ = ["Calls", "NoReuse", "calls_by_seed", "tries_of"]
 
 
 class NoReuse(Invariant):
@@ -35,12 +35,12 @@ class NoReuse(Invariant):
         outcome = self.run.outcome(entry)
         if outcome is None or not self._others:
             return
-        mine = _calls(self.run.events(entry, outcome) or ())
+        mine = calls_by_seed(self.run.events(entry, outcome) or ())
         for folder in self._others if mine else ():
-            for theirs in _tries_of(transcript_path(folder, outcome.cell, 1)):
+            for theirs in map(calls_by_seed, tries_of(transcript_path(folder, outcome.cell, 1))):
                 yield from self._compare(f"{line_of(entry)}, {outcome.cell}", folder.name, mine, theirs)
 
-    def _compare(self, where: str, other: str, mine: _Calls, theirs: _Calls) -> Iterator[Finding]:
+    def _compare(self, where: str, other: str, mine: Calls, theirs: Calls) -> Iterator[Finding]:
         for drawn, (prompt, output, at) in mine.items():
             if drawn not in theirs:
                 continue
@@ -53,7 +53,7 @@ class NoReuse(Invariant):
                 yield self.found(where, f"its output with seed {drawn} is that of run {other}, to another prompt")
 
 
-_Calls = Mapping[int, tuple[str, str, str]]
+Calls: TypeAlias = Mapping[int, tuple[str, str, str]]
 """By seed: digests of the prompt and of the output, and when it was answered."""
 
 
@@ -72,16 +72,17 @@ def _namespace(path: Path) -> object:
         return None
 
 
-def _tries_of(first: Path) -> Iterator[_Calls]:
-    """The calls of each try of one cell in another run; `first` is where the transcript of its first try is."""
+def tries_of(first: Path) -> Iterator[Events]:
+    """The transcript of each try of one cell in another run; `first` is where that of its first try is."""
     for path in sorted(first.parent.glob(first.name.removesuffix(".1.jsonl") + ".*.jsonl")):
         try:
-            yield _calls(tuple(read_transcript(path)))
+            yield tuple(read_transcript(path))
         except (IntegrityError, OSError):
             continue
 
 
-def _calls(events: Events) -> _Calls:
+def calls_by_seed(events: Events) -> Calls:
+    """The answered calls of a transcript by their seed, in the order that they were answered in."""
     asked: dict[int, Mapping[str, Any]] = {}
     found: dict[int, tuple[str, str, str]] = {}
     for event in events:

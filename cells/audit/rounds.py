@@ -9,10 +9,11 @@ from typing import Any
 
 from cells.audit.findings import AuditedRun, Events, Finding, Invariant, line_of
 from harness.canonical import digest_bytes
+from harness.errors import MirrorLost
 from harness.outcome import CellOutcome
 from harness.record import Entry
 from harness.seeds import SeedBook, seed
-from harness.values import Declared, Void
+from harness.values import Declared, Refused, Void
 
 __all__ = ["RoundsComplete", "Seeds"]
 
@@ -50,9 +51,18 @@ def _ending(events: Events, outcome: CellOutcome) -> Iterator[str]:
     if isinstance(outcome.end, Void) and outcome.end.cause == "interrupted":
         return
     last = events[-1] if events else {}
+    if last.get("event") == "end" and _by_its_source(events, outcome):
+        return
     if last.get("event") != "end" or last.get("kind") != outcome.end.kind:
         told = last.get("kind") if last.get("event") == "end" else "nothing"
         yield f"it ended {outcome.end.kind}, and its transcript ends with {told}"
+
+
+def _by_its_source(events: Events, outcome: CellOutcome) -> bool:
+    """Whether a cell that mirrors another, and was done before it, has the other's end in the place of its own."""
+    end = outcome.end
+    copies = any(event.get("event") == "mirror" and event["role"] == "copied" for event in events)
+    return copies and (isinstance(end, Refused) or (isinstance(end, Void) and end.cause == MirrorLost.cause))
 
 
 def _rounds(events: Events, outcome: CellOutcome, run: AuditedRun) -> Iterator[str]:

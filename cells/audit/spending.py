@@ -76,7 +76,8 @@ class Prices(Invariant):
         if outcome is None or self._lists is None:
             return
         price = outcome.spend.price
-        if isinstance(outcome.end, Refused):
+        # A gate refuses a cell before it is begun, or a round of it for its prompt's length: then calls were paid.
+        if isinstance(outcome.end, Refused) and outcome.transcript is None:
             if not isinstance(price, VoidPrice):
                 yield self.found(line_of(entry), f"{outcome.cell} was not built, and has the price {_told(price)}")
             return

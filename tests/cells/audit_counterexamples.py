@@ -85,6 +85,24 @@ def other_code(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**event, "code": "x = 2\n"} if event["event"] == "extraction" else event for event in events]
 
 
+def other_prompt(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rounds name another prompt than was sent."""
+    return [{**event, "prompt_sha256": "0" * 64} if event["event"] == "round" else event for event in events]
+
+
+def other_replies(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The model wrote something else than what was kept of its code."""
+    return [{**event, "text": "```python\nx = 2\n```"} if event["event"] == "completion" else event for event in events]
+
+
+def state_of_a_mirror(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The copy of another arm's state, in an arm that copies none."""
+    first, *others = events
+    state = {"role": "copied", "source": "TC", "round": 1, "block": "- f(1) must equal 2", "bullets": 1}
+    told = [first, {"event": "mirror", "at": first["at"], **state}, *others]
+    return [{**event, "n": number} for number, event in enumerate(told)]
+
+
 def certificate_alone(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A certificate of a state that nothing tells of."""
     *others, end = events
@@ -158,7 +176,9 @@ BROKEN: dict[str, Tamper] = {
     "controls-held": edited(without("control.judged", which=0)),
     "verdicts-known": edited(changed("cell.ended", part("verdict", reading="SPLENDID"), which=-1)),
     "served-model": edited(changed("cell.ended", lambda body: {**body, "served_models": ["a cheaper one"]}, which=-1)),
-    "rounds-complete": lambda folder: retold(folder, other_code),
+    "rounds-complete": lambda folder: retold(folder, other_prompt),
+    "candidates-hold": lambda folder: retold(folder, other_replies),
+    "mirrors-hold": lambda folder: retold(folder, state_of_a_mirror),
     "revisions-hold": lambda folder: retold(folder, certificate_alone),
     "seeds": lambda folder: retold(folder, other_seed),
     "no-reuse": reused,
@@ -219,15 +239,8 @@ MORE: dict[str, tuple[Tamper, str]] = {
         lambda folder: retold(folder, lambda events: [*events[:1], *events[2:]]),
         "rounds-complete",
     ),
-    "another prompt than was sent": (
-        lambda folder: retold(
-            folder,
-            lambda events: [
-                {**event, "prompt_sha256": "0" * 64} if event["event"] == "round" else event for event in events
-            ],
-        ),
-        "rounds-complete",
-    ),
+    "another code than its digest says": (lambda folder: retold(folder, other_code), "rounds-complete"),
+    "another candidate than was judged": (lambda folder: retold(folder, other_code), "candidates-hold"),
     "another payload": (
         lambda folder: retold(
             folder,
