@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from cells.contrast_notes import qualified, remarks
 from cells.contrasts import ContrastReading
@@ -14,13 +15,40 @@ from cells.score_tables import Sheet
 from cells.strata_tables import guard_sheets, strata_sheets
 from harness.analysis import DESCRIPTIVE
 
-__all__ = ["contrast_sheets", "ratio_sheets"]
+if TYPE_CHECKING:
+    from harness.analysis import Alternative
+
+__all__ = ["Claimed", "claim_text", "contrast_sheets", "ratio_sheets", "verdict_text"]
 
 BOUNDS = {"exact": "", "at_least": "at least ", "at_most": "at most ", "unclear": "unclear, about "}
 """How a ratio is worded when lower bounds are among its prices."""
 
 
-def _claim(item: ContrastReading) -> str:
+class Claimed(Protocol):
+    """What a contrast claims and what became of it: a reading, or what was kept of one."""
+
+    @property
+    def treatment(self) -> str: ...  # noqa: D102 - as of a reading, and so are all below
+    @property
+    def control(self) -> str: ...  # noqa: D102
+    @property
+    def extras(self) -> str: ...  # noqa: D102
+    @property
+    def model(self) -> str | None: ...  # noqa: D102
+    @property
+    def alternative(self) -> Alternative: ...  # noqa: D102
+    @property
+    def family(self) -> str: ...  # noqa: D102
+    @property
+    def registered(self) -> bool: ...  # noqa: D102
+    @property
+    def status(self) -> str: ...  # noqa: D102
+    @property
+    def supported(self) -> bool | None: ...  # noqa: D102
+
+
+def claim_text(item: Claimed) -> str:
+    """What a contrast claims."""
     words = {
         "greater": f"{item.treatment} passes more than {item.control}",
         "less": f"{item.treatment} passes less than {item.control}",
@@ -29,12 +57,13 @@ def _claim(item: ContrastReading) -> str:
     return words[item.alternative] + _scope(item)
 
 
-def _scope(item: ContrastReading | RatioReading) -> str:
+def _scope(item: Claimed | RatioReading) -> str:
     extras = f", extras {item.extras}" if item.extras != "none" else ""
     return extras + (f", model {item.model}" if item.model is not None else "")
 
 
-def _verdict(item: ContrastReading) -> str:
+def verdict_text(item: Claimed) -> str:
+    """What became of a contrast's claim, in the words that a report uses."""
     if item.status != "final":
         return WITHHELD
     if not item.registered:
@@ -53,9 +82,9 @@ def _family(title: str, items: Sequence[ContrastReading], notes: tuple[str, ...]
         rows=tuple(
             (
                 item.name,
-                _claim(item),
+                claim_text(item),
                 qualified(item.qualifiers),
-                _verdict(item),
+                verdict_text(item),
                 figure(None if item.groups is not None else item.pairs.treatment_only),
                 figure(None if item.groups is not None else item.pairs.control_only),
                 p_text(item.p_value, withheld=item.status != "final" and item.test != "count-rule"),

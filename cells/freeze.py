@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -21,6 +22,7 @@ from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, mode
 from cells.planned import refuse_unreadable
 from cells.population import refuse_foreign_pool
 from cells.price_lists import card_pins, refuse_cards
+from cells.promotion.confirming import promotion_bytes, promotion_pins, refuse_unpromoted
 from cells.seed_spaces import refuse_shared_namespace
 from fences.rendering import layer_digests
 from harness import plugins
@@ -39,7 +41,16 @@ from harness.repository import repository_facts
 from harness.tasks.profiles import profile
 from harness.values import CellKey
 
-__all__ = ["Frozen", "freeze", "reopen", "reopen_for_judging", "settle", "settle_for_judging", "settle_for_pools"]
+__all__ = [
+    "Frozen",
+    "freeze",
+    "reopen",
+    "reopen_for_judging",
+    "settle",
+    "settle_for_confirming",
+    "settle_for_judging",
+    "settle_for_pools",
+]
 
 Say = Callable[[str], None]
 
@@ -61,16 +72,11 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
     Raises `UsageError` for whatever of it can't be used, `GateRefused` when a seat would be shown what is sealed,
     `Blamed` when an engine or model server does not answer.
     """
-    experiment, identities = await settle(load_experiment(path), say=say)
-    parts = assemble(experiment, SourceOrigin(path.parent))
-    refuse_leaking_tasks(parts.tasks.values())
-    refuse_cards(experiment, parts.cards, identities, clock)
-    registration = await _register(parts, identities, source=str(path), clock=clock)
-    if parts.population is not None:
-        refuse_foreign_pool(parts.population, registration.pins)
-    refuse_unreadable(experiment.analysis, registration.cells)
-    refuse_idle_claims(experiment, registration.cells)
-    registration = replace(registration, repository=await anyio.to_thread.run_sync(repository_facts, path))
+    experiment = load_experiment(path)
+    promotions = promotion_bytes(experiment, SourceOrigin(path.parent))
+    found = await _weigh(experiment, path, promotions, clock=clock, say=say)
+    parts, registration = found.parts, found.registration
+    refuse_unpromoted(registration, promotions, runs)
     refuse_shared_namespace(runs, registration)
     folder = runs / registration.id
     store = BlobStore(folder / "blobs")
@@ -84,8 +90,32 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
         store.put(card.content)
     if parts.population is not None:
         store.put(parts.population.data)
+    for data in promotions.values():
+        store.put(data)
     save_registration(folder, registration)
-    return Frozen(registration=load_registration(folder), parts=parts, identities=identities, folder=folder)
+    return replace(found, registration=load_registration(folder), folder=folder)
+
+
+async def _weigh(
+    experiment: Experiment, path: Path, promotions: Mapping[str, bytes], *, clock: Clock, say: Say
+) -> Frozen:
+    """The registration that the file at `path` comes to, unless something of it is refused; nothing is written."""
+    experiment, identities = await settle(experiment, say=say)
+    parts = assemble(experiment, SourceOrigin(path.parent))
+    refuse_leaking_tasks(parts.tasks.values())
+    refuse_cards(experiment, parts.cards, identities, clock)
+    registration = await _register(parts, identities, source=str(path), clock=clock, promotions=promotions)
+    if parts.population is not None:
+        refuse_foreign_pool(parts.population, registration.pins)
+    refuse_unreadable(experiment.analysis, registration.cells)
+    refuse_idle_claims(experiment, registration.cells)
+    registration = replace(registration, repository=await anyio.to_thread.run_sync(repository_facts, path))
+    return Frozen(registration=registration, parts=parts, identities=identities, folder=path.parent)
+
+
+async def settle_for_confirming(path: Path, *, clock: Clock, say: Say) -> Frozen:
+    """What a freeze of a confirmation would register but for its promotions, which aren't made yet."""
+    return await _weigh(load_experiment(path), path, {}, clock=clock, say=say)
 
 
 async def reopen(folder: Path, *, clock: Clock) -> Frozen:
@@ -99,7 +129,8 @@ async def reopen(folder: Path, *, clock: Clock) -> Frozen:
     origin, experiment = _origin(frozen, pinned, folder)
     identities = {entry.name: await _identify(entry) for entry in experiment.models}
     parts = assemble(experiment, origin)
-    now = await _register(parts, identities, source=frozen.source, clock=clock)
+    promotions = promotion_bytes(experiment, origin)
+    now = await _register(parts, identities, source=frozen.source, clock=clock, promotions=promotions)
     refuse_drift(frozen, now)
     return Frozen(registration=frozen, parts=parts, identities=identities, folder=folder)
 
@@ -227,15 +258,21 @@ async def _identify(entry: ModelEntry) -> ModelIdentity:
 
 
 async def _register(
-    parts: Parts, identities: Mapping[str, ModelIdentity], *, source: str | None, clock: Clock
+    parts: Parts,
+    identities: Mapping[str, ModelIdentity],
+    *,
+    source: str | None,
+    clock: Clock,
+    promotions: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Registration:
     cells, refused = _plan(parts)
     experiment = parts.experiment
+    pins = {**_code_pins(experiment), **_case_pins(parts), **await _machine_pins(parts, identities)}
     return Registration(
         name=experiment.name,
         question=experiment.question,
         experiment=experiment.model_dump(mode="json"),
-        pins={**_code_pins(experiment), **_case_pins(parts), **await _machine_pins(parts, identities)},
+        pins={**pins, **promotion_pins(experiment, promotions)},
         cells=tuple(cells),
         refused=tuple(refused),
         outlook={**outlook(cells, refused, experiment), **_flow(parts)},
@@ -357,4 +394,6 @@ async def _machine_pins(parts: Parts, identities: Mapping[str, ModelIdentity]) -
         pins[f"judging image {name}"] = {"digest": await parts.backend.image_digest(name)}
     for name, identity in identities.items():
         pins[f"model {name}"] = {"served": identity.served, "digest": identity.digest}
+        if pins["seat options"].get("max_prompt_tokens") is not None:
+            pins[f"prompt count {name}"] = {"by": identity.prompt_count}
     return pins

@@ -15,12 +15,21 @@ from cells.audit.kept import audit_lines
 from cells.comparison_tables import contrast_sheets, ratio_sheets
 from cells.cost_tables import cost_sheets
 from cells.figures import UNDEFINED
+from cells.promotion.beside import confirmed_parts
 from cells.readings import Scoreboard
 from cells.report_document import Commands, Document, Facts, Part, Prose, Section
 from cells.report_facts import ReportFacts
 from cells.report_plots import cost_plot, discordant_plot, premium_plots, unlock_plot
 from cells.report_predictions import prediction_parts
-from cells.report_sections import audit_parts, control_parts, fence_parts, gate_parts, plan_parts, registration_parts
+from cells.report_sections import (
+    audit_parts,
+    control_parts,
+    fence_parts,
+    gate_parts,
+    plan_parts,
+    registration_parts,
+    rows_sheet,
+)
 from cells.score_tables import (
     arm_cost_sheet,
     class_sheets,
@@ -47,6 +56,7 @@ def document_of(facts: ReportFacts) -> Document:
         _section("Census", [*class_sheets(board), rate_sheet(board)]),
         _section("Conditions", [condition_sheet(board)]),
         _section("Contrasts", _tests(facts)),
+        *_promotion_sections(facts),
         _section("Predictions", prediction_parts(facts.foretold)),
         _section("Cost", _costs(facts)),
         _section("Halts and voids", [halt_sheet(board), tries_sheet(board)]),
@@ -86,6 +96,14 @@ def _tests(facts: ReportFacts) -> list[Part | None]:
     if not sheets:
         return [Prose(text="No test was registered."), unlock_plot(facts.unlocks)]
     return [*sheets, discordant_plot(board), *premium_plots(board), unlock_plot(facts.unlocks)]
+
+
+def _promotion_sections(facts: ReportFacts) -> list[Section]:
+    """What this run confirms, and where effects of its own went: of most runs neither."""
+    confirms = confirmed_parts(facts.confirms, facts.board, facts.audits)
+    promoted = [rows_sheet("Effects that were promoted", facts.promotions)] if facts.promotions else []
+    named = {"Discovery": confirms, "Promotions": promoted}
+    return [_section(title, parts) for title, parts in named.items() if parts]
 
 
 def _further(facts: ReportFacts, sections: Iterable[Section]) -> list[Part]:

@@ -16,6 +16,7 @@ from cells.figures import UNDEFINED
 from cells.foretold import Foretold, foretold, foretold_to_json
 from cells.gate_trips import GateTrips, read_trips
 from cells.plan import Progress, read_run
+from cells.promotion.facts import confirmed_facts, promoted_facts
 from cells.readings import Scoreboard, scoreboard_to_json
 from cells.settled import settle
 from cells.unlocks import Unlocks, read_unlocks
@@ -37,7 +38,8 @@ class ReportFacts:
     `held`. `plan` holds facts about the run that stand in no other table, by name; `gates` what was refused, and how it
     would have read; `cells` a line for each declared cell; `unlocks` are empty where no seat worked in rounds;
     `foretold` is what became of what was said beforehand, None if nothing was. `board`, and with it `cells`, is the
-    reading as it was frozen; `amended` stands beside it where there are `amendments`; `audits` are the kept verdicts.
+    reading as it was frozen; `amended` stands beside it where there are `amendments`; `audits` are the kept verdicts;
+    `confirms` are the promotions that this run confirms, `promotions` those of its own effects.
     """
 
     registration: Mapping[str, Any]
@@ -52,6 +54,8 @@ class ReportFacts:
     amended: Scoreboard | None = None
     amendments: Sequence[Amended] = ()
     audits: Sequence[Mapping[str, Any]] = ()
+    confirms: Sequence[Mapping[str, Any]] = ()
+    promotions: Sequence[Mapping[str, Any]] = ()
 
     @property
     def counts(self) -> dict[str, Any]:
@@ -90,6 +94,8 @@ def facts_to_json(facts: ReportFacts) -> dict[str, Any]:
         "amended": None if facts.amended is None else scoreboard_to_json(facts.amended),
         "amendments": [amendment_facts(item) for item in facts.amendments],
         "audits": [dict(audit) for audit in facts.audits],
+        "confirms": [dict(row) for row in facts.confirms],
+        "promotions": [dict(row) for row in facts.promotions],
         "counts": facts.counts,
     }
 
@@ -125,6 +131,8 @@ def run_facts(folder: Path) -> ReportFacts:
         amended=found.amended,
         amendments=found.amendments,
         audits=found.audits,
+        confirms=confirmed_facts(folder, registration),
+        promotions=promoted_facts(folder),
         probes=progress.fences["rows"] if progress.fences is not None else [],
         controls=controls,
         plan=_plan_facts(registration, progress),

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cells.promotion.links import PIN, end_faults
 from harness.blobs import BlobStore
 from harness.casebook import recall_tasks
 from harness.errors import IntegrityError
@@ -92,6 +93,7 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
     files = FileCheck(folder)
     chain = verify_chain(folder / "record.jsonl", genesis=genesis, witness=witness or local, saw=files.saw)
     files.ended()
+    problems.extend(Problem(where=where, what=what) for where, what in end_faults(folder))
     if local is not None and chain.complete:
         chain.complete, chain.completeness = (
             None,
@@ -108,12 +110,12 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
 
 
 def missing_pins(store: BlobStore, pins: Mapping[str, Any]) -> Iterator[Problem]:
-    """Whatever of the frozen tasks and arm texts is not in the run's blobs any more: nobody could judge again."""
+    """Whatever of the frozen tasks, arm texts and promotions is not in the run's blobs any more."""
     for name, pin in pins.items():
         try:
             if name.startswith("task "):
                 recall_tasks(store, pins, [name.removeprefix("task ")])
-            elif name.startswith("arm "):
+            elif name.startswith(("arm ", PIN)):
                 store.get(pin["sha256"])
         except (IntegrityError, KeyError, TypeError, ValueError) as error:
             yield Problem(where=f"registration, {name}", what=f"{error}")

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from harness.analysis import Analysis
 from harness.arm_entries import ArmChoice, ArmEntry
+from harness.confirmation import ConfirmsEntry, refuse_bad_confirms
 from harness.errors import ExperimentError
 from harness.figure_refs import Known
 from harness.money import checked_rate
@@ -328,6 +329,8 @@ class Experiment(_Table):
     """How often a failure that is nobody's result is tried again."""
     analysis: Analysis
     """Contrasts and tests, registered before the first call."""
+    confirms: list[ConfirmsEntry] = []
+    """Effects of finished discovery runs that this experiment confirms, each promoted to it once."""
     predictions: list[Prediction] = []
     """Claims about the result, each with what would refute it."""
     outcomes: list[OutcomeRow] = []
@@ -352,6 +355,7 @@ class Experiment(_Table):
             )
         models = [model.name for model in self.models]
         self.analysis.validate_against(arms, models, self.extras)
+        refuse_bad_confirms(self.confirms, [item.name for item in self.analysis.contrasts])
         self.refuse_bad_claims(Known(analysis=self.analysis, arms=arms, extras=self.extras, models=models))
         return self
 

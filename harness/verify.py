@@ -19,7 +19,16 @@ __all__ = ["ChainReading", "FileCheck", "Problem", "verify_chain"]
 _REMEMBERED = 4096
 """So many exhibits that were found whole are not read again when another outcome names them too."""
 
-_BESIDE = frozenset({"record.repaired", "registration.amended", "run.audited", "run.rescored", "suite.characterised"})
+_BESIDE = frozenset(
+    {
+        "effect.promoted",
+        "record.repaired",
+        "registration.amended",
+        "run.audited",
+        "run.rescored",
+        "suite.characterised",
+    }
+)
 """Entries that are written outside of any session too: they say nothing of whether one is open."""
 
 

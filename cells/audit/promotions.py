@@ -29,7 +29,7 @@ class Promotions(Invariant):
     name = "promotions"
     says = (
         "promotions are numbered 1, 2, ..., no effect is promoted twice, each has the figures that the record gives, "
-        "and a confirmation fits the promotion that it pins, which stands in the discovery's record where that is at hand"
+        "and a confirmation fits the promotion that it pins, which stands in its discovery where that is at hand"
     )
 
     def __init__(self, run: AuditedRun) -> None:

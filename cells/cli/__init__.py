@@ -20,6 +20,7 @@ from cells.cli import inventory as _inventory
 from cells.cli import judging as _judging
 from cells.cli import pools as _pools
 from cells.cli import predicting as _predicting
+from cells.cli import promoting as _promoting
 from cells.cli import rates as _rates
 from cells.cli import referees as _referees
 from cells.cli import reporting as _reporting
@@ -43,7 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _room in (
-    *(_experiments, _amending, _results, _scoring, _importing, _predicting, _reporting, _tabling, _judging),
+    *(_experiments, _amending, _promoting, _results, _scoring, _importing, _predicting, _reporting, _tabling, _judging),
     *(_run_auditing, _revising, _fences, _inventory, _referees, _rates, _tasks, _pools),
 ):
     _room.add_to(app)
