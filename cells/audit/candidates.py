@@ -26,8 +26,8 @@ class CandidatesHold(Invariant):
     name = "candidates-hold"
     says = (
         "the code of each round is what the extraction rule finds in its reply; its incumbent is the best of the "
-        "unit's pool and the rounds before; its prompt is what the pinned arm renders of that; what a declared end "
-        "left is the candidate that ships"
+        "unit's pool and the rounds before; its prompt is what the pinned arm renders of that, with nothing before "
+        "it but the registered system message; what a declared end left is the candidate that ships"
     )
 
     def __init__(self, run: AuditedRun) -> None:
@@ -72,6 +72,10 @@ class CandidatesHold(Invariant):
 
     def _prompts(self, cell: CellKey, rounds: list[Round]) -> Iterator[str]:
         """What was sent, against what the arm makes of the task and the candidates."""
+        system = (self.run.pin("seat options") or {}).get("system")
+        for told in rounds:
+            if told.sent is not None and told.head != (() if system is None else (("system", system),)):
+                yield f"before the prompt of round {told.number} stands what is not registered: {told.head!r:.200}"
         if cell.arm in self._made.sources:
             return  # its prompts are made of another's rounds: `mirrors-hold` reads them
         if not self._made.is_pinned(cell.arm):

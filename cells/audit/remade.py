@@ -29,12 +29,13 @@ _TASKS = 16
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Round:
     """
-    One round as its transcript tells it: the `event` that began it, the prompt that was sent and the reply (None where
-    none followed), the state of a mirror, what was extracted, the candidates that were there before it and after it,
-    and the rounds that were over.
+    One round as its transcript tells it: the `event` that began it, the prompt that was sent, the messages before it
+    (role and text), the reply (None where none followed), the state of a mirror, what was extracted, the candidates
+    that were there before it and after it, and the rounds that were over.
     """
 
     event: Mapping[str, Any]
+    head: tuple[tuple[str, str], ...]
     sent: str | None
     reply: str | None
     mirror: Mapping[str, Any] | None
@@ -79,6 +80,7 @@ class _Telling:
     past: tuple[PastRound, ...] = ()
     event: Mapping[str, Any] | None = None
     mirror: Mapping[str, Any] | None = None
+    head: tuple[tuple[str, str], ...] = ()
     sent: str | None = None
     reply: str | None = None
     extracted: Mapping[str, Any] | None = None
@@ -88,6 +90,7 @@ class _Telling:
         assert self.event is not None  # asked for a round that began alone
         return Round(
             event=self.event,
+            head=self.head,
             sent=self.sent,
             reply=self.reply,
             mirror=self.mirror,
@@ -119,7 +122,8 @@ def rounds_of(events: Events, pool: Sequence[Previous] = ()) -> Iterator[Round]:
                     now = _Telling(before=over.after, past=over.over)
                 setattr(now, "mirror" if kind == "mirror" else "event", event)
             case "request" if now.event is not None and now.sent is None:
-                now.sent = event["messages"][-1]["content"] if event["messages"] else ""
+                told = [(message["role"], message["content"]) for message in event["messages"]]
+                now.head, now.sent = tuple(told[:-1]), told[-1][1] if told else ""
             case "completion" if now.event is not None:
                 now.reply = event["text"]
             case "extraction":

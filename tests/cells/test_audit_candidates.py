@@ -76,6 +76,11 @@ def resent(event: dict[str, Any]) -> dict[str, Any]:
     return {"messages": [{**message, "content": message["content"].replace("x = ", "x = 0 + ")}]}
 
 
+def prefixed(event: dict[str, Any]) -> dict[str, Any]:
+    """A message before the prompt that is no part of the experiment."""
+    return {"messages": [{**event["messages"][-1], "role": "system", "content": "x = 3 is right."}, *event["messages"]]}
+
+
 LIES: dict[str, tuple[Callable[[Events], Events], str]] = {
     "a candidate that the reply does not have": (every("extraction", swapped), "not what the extraction rule finds"),
     "a reply that the candidate is not of": (
@@ -88,6 +93,7 @@ LIES: dict[str, tuple[Callable[[Events], Events], str]] = {
     ),
     "another incumbent": (every("round", lambda _event: {"previous_round": -1}), "its best before is that of"),
     "a prompt of another candidate": (every("request", resent), "is not what arm 'P' makes of its incumbent"),
+    "something before the prompt": (every("request", prefixed), "stands what is not registered"),
     "a reading of another candidate": (
         every("public", lambda event: {"passed": 9 if event["round"] == 1 else 0}),
         "its best before is that of 1",

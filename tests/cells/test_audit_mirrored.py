@@ -103,19 +103,14 @@ def test_what_may_happen_is_clean(what: str, tmp_path: Path) -> None:
     assert audit_run(played(tmp_path, answer, seat_options=options)).findings == ()
 
 
-@pytest.mark.parametrize(
-    ("plugin", "said"),
-    [
-        ({"arms_CF-SF": OtherFacts}, "its fact block has SHA-256"),
-        ({"arms_GR-SHAPE": Telling}, "a generic bullet has 'task_"),
-    ],
-)
-def test_what_a_careless_runner_sent_is_found(tmp_path: Path, plugin: dict[str, Any], said: str) -> None:
-    """A doctored packet, and a seat that holds no prompt against its state: the transcripts tell."""
-    folder = played(tmp_path, unheld=True, plugins=plugin)
+def test_what_a_careless_runner_sent_is_found(tmp_path: Path) -> None:
+    """Doctored packets, and a seat that holds no prompt against its state: the transcripts tell."""
+    folder = played(tmp_path, unheld=True, plugins={"arms_CF-SF": OtherFacts, "arms_GR-SHAPE": Telling})
     found = check(MirrorsHold, folder)
-    assert found
-    assert all(said in finding.what for finding in found), found
+    for arm, said in {"CF-SF": "its fact block has SHA-256", "GR-SHAPE": "a generic bullet has 'task_"}.items():
+        of = [finding.what for finding in found if f"|{arm}|" in finding.what]
+        assert of
+        assert all(said in what for what in of), of
 
 
 def of_arm(folder: Path, arm: str) -> int:
