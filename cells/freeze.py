@@ -7,7 +7,7 @@ The same code looks again before a run, so that what drifted since is found by c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,26 +19,22 @@ from cells.claim_checks import refuse_idle_claims
 from cells.leak_gate import refuse_leaking_tasks
 from cells.outlook import outlook
 from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
+from cells.pins import case_pins, code_pins, machine_pins
 from cells.planned import refuse_unreadable
 from cells.population import refuse_foreign_pool
-from cells.price_lists import card_pins, refuse_cards
+from cells.price_lists import refuse_cards
 from cells.promotion.confirming import promotion_bytes, promotion_pins, refuse_unpromoted
 from cells.seed_spaces import refuse_shared_namespace
-from fences.rendering import layer_digests
 from harness import plugins
 from harness.arm_folder import files_of
 from harness.blobs import BlobStore
-from harness.canonical import digest_bytes, digest_json
 from harness.casebook import keep_task
 from harness.clock import Clock, now_text
-from harness.code import code_digest, proctor_version
-from harness.errors import PluginError, ProctorError, UsageError
+from harness.errors import ProctorError, UsageError
 from harness.experiment import Experiment, ModelEntry, load_experiment
 from harness.messages import ModelIdentity
-from harness.ports import Arm
 from harness.registration import Registration, drift, load_registration, refuse_drift, save_registration
 from harness.repository import repository_facts
-from harness.tasks.profiles import profile
 from harness.values import CellKey
 
 __all__ = [
@@ -267,7 +263,7 @@ async def _register(
 ) -> Registration:
     cells, refused = _plan(parts)
     experiment = parts.experiment
-    pins = {**_code_pins(experiment), **_case_pins(parts), **await _machine_pins(parts, identities)}
+    pins = {**code_pins(experiment), **case_pins(parts), **await machine_pins(parts, identities)}
     return Registration(
         name=experiment.name,
         question=experiment.question,
@@ -310,90 +306,3 @@ def _plan(parts: Parts) -> tuple[list[CellKey], list[dict[str, str]]]:
                             why = f"the card of {task.key} carries {', '.join(sorted(task.open.extras)) or 'no extras'}"
                             refused.append({"cell": str(key), "gate": "extras", "detail": why})
     return cells, refused
-
-
-def _code_pins(experiment: Experiment) -> dict[str, Any]:
-    """Proctor's own code, and each plugin that takes part, with where it comes from."""
-    pins: dict[str, Any] = {"code": {"sha256": code_digest(), "version": proctor_version()}}
-    wanted: list[tuple[plugins.Kind, str]] = [
-        ("seats", experiment.seat.kind),
-        ("referees", experiment.referee.name),
-        ("workspaces", experiment.workspace.backend),
-        *(("models", entry.ways()[0].provider) for entry in experiment.models),
-        *(("arms", arm) for arm in experiment.arms if isinstance(arm, str)),
-        *(("probes", name) for name in plugins.table("probes")),
-    ]
-    for kind, name in wanted:
-        info = plugins.table(kind)[name]
-        pins[f"plugin {kind}/{name}"] = {
-            "distribution": info.distribution,
-            "version": info.version,
-            "target": info.target,
-            "sha256": info.source_digest(),
-        }
-    return pins
-
-
-def _case_pins(parts: Parts) -> dict[str, Any]:
-    """Arms byte by byte, both halves of each task, and its suite as the referee knows it."""
-    pins: dict[str, Any] = {
-        f"arm {name}": {"sha256": digest_bytes(arm.content), "bytes": len(arm.content), **_file_pins(arm)}
-        for name, arm in parts.arms.items()
-    }
-    pins |= card_pins(parts.cards)
-    if parts.population is not None:
-        entry = parts.population.entry
-        pins[f"pool {entry.pool}"] = {"sha256": entry.sha256, "header": digest_json(dict(parts.population.pool.header))}
-    pins |= {f"profile {name}": profile(name).to_json() for name in _profiles(parts.experiment)}
-    nowhere = _NoStore()
-    for key, task in parts.tasks.items():
-        pins[f"task {key}"] = asdict(keep_task(nowhere, task))
-        pins[f"suite {key}"] = _suite_pin(key, dict(parts.referee.suite(task.sealed)))
-    return pins
-
-
-def _file_pins(arm: Arm) -> dict[str, Any]:
-    """The digest of every file of an arm that is a folder."""
-    files = files_of(arm)
-    return {} if files is None else {"files": {path: digest_bytes(data) for path, data in sorted(files.items())}}
-
-
-def _suite_pin(key: str, suite: Mapping[str, Any]) -> dict[str, str]:
-    """The digest that verdicts name as their suite, and one over all that the referee says of it."""
-    named = suite.get("digest")
-    if not isinstance(named, str) or not named:
-        raise PluginError(f"the referee's suite of {key} has digest {named!r}: expected the text that verdicts carry")
-    return {"digest": named, "sha256": digest_json(suite)}
-
-
-def _profiles(experiment: Experiment) -> list[str]:
-    """The named parts of benchmarks that its tasks are taken from."""
-    return sorted({entry.profile for entry in experiment.tasks if entry.profile is not None})
-
-
-class _NoStore(BlobStore):
-    """Gives the digests that a store would, and keeps nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(Path())
-
-    def put(self, data: bytes) -> str:
-        return digest_bytes(data)
-
-
-async def _machine_pins(parts: Parts, identities: Mapping[str, ModelIdentity]) -> dict[str, Any]:
-    """The image's content, the policy and what it renders to, and each model as its server names it."""
-    image = parts.experiment.workspace.image
-    pins: dict[str, Any] = {
-        "image": {"name": image, "digest": await parts.backend.image_digest(image)},
-        "policy": parts.policy.digest,
-        **layer_digests(parts.policy, image, parts.backend),
-        "seat options": dict(parts.seat.options()),
-    }
-    for name in sorted({parts.judging_image(task) for task in parts.tasks.values()} - {image}):
-        pins[f"judging image {name}"] = {"digest": await parts.backend.image_digest(name)}
-    for name, identity in identities.items():
-        pins[f"model {name}"] = {"served": identity.served, "digest": identity.digest}
-        if pins["seat options"].get("max_prompt_tokens") is not None:
-            pins[f"prompt count {name}"] = {"by": identity.prompt_count}
-    return pins
