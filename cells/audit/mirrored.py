@@ -9,7 +9,7 @@ from typing import Any
 from cells.audit.findings import AuditedRun, Events, Finding, Invariant, line_of
 from cells.audit.remade import Materials, Round, rounds_of
 from harness.errors import IntegrityError, MirrorBroken, TokensShown
-from harness.mirror import mirror_state
+from harness.mirror import arm_state
 from harness.mirror_audit import audit_packet
 from harness.outcome import CellOutcome
 from harness.record import Entry
@@ -68,7 +68,7 @@ class MirrorsHold(Invariant):
     def _publishes(self, cell: CellKey, rounds: list[Round]) -> Iterator[str]:
         """A source's rounds, against the states that its own candidates make."""
         for told in rounds:
-            yield from self._held(cell, told, mirror_state(cell.arm, told.number, told.previous))
+            yield from self._held(cell, told, self._state(cell, told))
 
     def _copies(self, cell: CellKey, source: CellKey, rounds: list[Round]) -> Iterator[str]:
         """A mirror's rounds, against the states of its source."""
@@ -92,8 +92,11 @@ class MirrorsHold(Invariant):
         events = None if found is None else self.run.transcript(found[1])
         if events is None:
             return None
-        rounds = rounds_of(events, self._made.pool(source))
-        return {told.number: mirror_state(source.arm, told.number, told.previous) for told in rounds}
+        return {told.number: self._state(source, told) for told in rounds_of(events, self._made.pool(source))}
+
+    def _state(self, source: CellKey, told: Round) -> MirrorState:
+        """What a source had before a round: the facts of its incumbent, or what its controller says of it."""
+        return arm_state(self._made.arms[source.arm], self._made.view(source, told))
 
     def _held(self, cell: CellKey, told: Round, state: MirrorState) -> Iterator[str]:
         """One round against the state that it was made from: what was noted of it, and what was sent."""
@@ -113,6 +116,9 @@ class MirrorsHold(Invariant):
             audit_packet(arm, view, state, told.sent)
         except (MirrorBroken, TokensShown) as error:
             yield str(error)
+        else:
+            if cell.arm in self._made.sources and self._made.is_pinned(cell.arm) and arm.render(view) != told.sent:
+                yield f"the prompt of round {told.number} is not what arm {cell.arm!r} makes of its source's state"
 
 
 def _differing(noted: Mapping[str, Any] | None, state: MirrorState) -> list[str]:

@@ -163,6 +163,11 @@ BROKEN: dict[str, tuple[str, Callable[[Events], Events], str]] = {
         replaced(GENERIC[0], f"{GENERIC[0]}, and 0"),
         "a generic bullet has '0'",
     ),
+    "an instruction of other words": (
+        "CF-SF",
+        replaced("Work out what", "Find out what"),
+        "is not what arm 'CF-SF' makes of its source's state",
+    ),
     "a note of another state": ("CF-SF", noted(bullets=5), "is not the one that the rounds of 'TC' make: bullets"),
     "a source's note of another state": ("TC", noted(dropped=1), "make: dropped"),
     "no note at all": (
