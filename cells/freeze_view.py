@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from cells.fire_rates import fire_lines
 from cells.freeze import Frozen
 from cells.population import flow_lines
 from harness.repository import dirt_text
@@ -28,18 +29,27 @@ def freeze_lines(frozen: Frozen) -> Iterator[str]:
     for gate in sorted(counts["refused_by_gate"]):
         yield from _refused_by(gate, [row for row in registration.refused if row["gate"] == gate])
     yield from (f"  {line}" for line in flow_lines(outlook.get("population")))
+    yield from (f"  {line}" for line in fire_lines(outlook.get("controllers", ())))
     for test in outlook["tests"]:
         yield from _test_lines(test)
     for halt in outlook["predicted_halts"]:
         yield f"  {halt['sentence']}"
     for line in dirt_text(registration.repository):
         yield f"  {line}"
-    for name, pin in registration.pins.items():
-        if name.startswith("rate card "):
-            yield f"  prices: {name.removeprefix('rate card ')} of {pin['date']}, sha256 {pin['sha256']}"
+    yield from _pin_lines(registration.pins)
     for name, identity in frozen.identities.items():
         if identity.digest is None:
             yield f"  model {name}: no digest from its provider; only the served name {identity.served!r} is checked"
+
+
+def _pin_lines(pins: Mapping[str, Any]) -> Iterator[str]:
+    """What prices are of, and how prompts are counted that are bounded."""
+    for name, pin in pins.items():
+        if name.startswith("rate card "):
+            yield f"  prices: {name.removeprefix('rate card ')} of {pin['date']}, sha256 {pin['sha256']}"
+        if name.startswith("prompt count "):
+            most = pins["seat options"]["max_prompt_tokens"]
+            yield f"  prompts of {name.removeprefix('prompt count ')}: at most {most} tokens, by {pin['by']}"
 
 
 def _refused_by(gate: str, rows: Sequence[Mapping[str, str]]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from harness.admission import Place
 from harness.errors import Blamed, ContentRefused, ModelServerError, RefereeError, WindowExceeded
 from harness.messages import Completion, Message, Request, ToolCall
 from harness.meter import Meter, upper_estimate
+from harness.models.prompt_size import prompt_tokens
 from harness.ports import Model, PublicCheck, Remains, Workspace
 from harness.seats.bounded import bounded_arguments
 from harness.transcript import Transcript
@@ -61,6 +62,16 @@ class MeteredModel:
             )
             self._transcript.add("completion", call=place.number, **_completion_event(completion))
             return completion
+
+    async def prompt_tokens(self, request: Request) -> int:
+        """The tokens of a prompt before it is sent, which costs the seat nothing."""
+        with _noted(self._meter):
+            try:
+                return await prompt_tokens(self._model, request)
+            except Exception as error:
+                if isinstance(error, Blamed):
+                    raise
+                raise ModelServerError(f"the provider raised {type(error).__name__}: {error}") from error
 
     def _failed(self, error: BaseException, place: Place) -> None:
         """

@@ -8,7 +8,20 @@ from typing import Any, Literal
 
 from harness.values import STRICT, Usage
 
-__all__ = ["Completion", "Decoding", "Message", "ModelIdentity", "ModelSpec", "Request", "ToolCall", "ToolSpec"]
+__all__ = [
+    "COUNTED_AS_BYTES",
+    "Completion",
+    "Decoding",
+    "Message",
+    "ModelIdentity",
+    "ModelSpec",
+    "Request",
+    "ToolCall",
+    "ToolSpec",
+]
+
+COUNTED_AS_BYTES = "UTF-8 bytes with room for a template, an upper bound"
+"""How the prompts of a model are counted that has no tokeniser to ask."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,8 +108,13 @@ class ModelSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelIdentity:
-    """What the provider says it will serve; `digest` is None where a provider has none, and that is then shown."""
+    """
+    What the provider says it will serve; `digest` is None where a provider has none, and that is then shown.
+
+    `prompt_count` says how the tokens of a prompt are counted before it is sent.
+    """
 
     served: str
     digest: str | None
     details: Mapping[str, Any] = field(default_factory=dict)
+    prompt_count: str = COUNTED_AS_BYTES

@@ -36,6 +36,7 @@ from harness.ports import Model
 __all__ = ["LocalOptions", "LocalProvider"]
 
 ENGINE = "xllamacpp"
+COUNTED = f"{ENGINE}'s own tokeniser and the file's chat template"
 SAMPLING = ("top_k", "min_p", "repeat_penalty")
 
 
@@ -83,7 +84,7 @@ class LocalProvider:
             "tools": facts.tools,
             "licence": file.entry.licence if file.entry is not None else None,
         }
-        return ModelIdentity(served=file.served, digest=digest, details=details)
+        return ModelIdentity(served=file.served, digest=digest, details=details, prompt_count=COUNTED)
 
     @asynccontextmanager
     async def open(self, spec: ModelSpec) -> AsyncIterator[Model]:
@@ -157,6 +158,16 @@ class _LocalModel:
             tool_calls=reply.tool_calls,
             details={"sent": sent, "tools_offered": "tools" in body, "load_s": answer.load_s},
         )
+
+    async def prompt_tokens(self, request: Request) -> int:
+        """The tokens of the prompt as `complete` would send it. Raises `ModelServerError` or `RequestRefused`."""
+        body = {key: value for key, value in self._body(request).items() if key in {"messages", "tools"}}
+        async with self._turn:
+            with reply_within(self._options.timeout_s, "the embedded engine"):
+                count = await self._engine.count(body, num_ctx=request.decoding.num_ctx)
+        if isinstance(count, int):
+            return count
+        raise _blame(count)
 
     def _body(self, request: Request) -> dict[str, Any]:
         decoding = request.decoding

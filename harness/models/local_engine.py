@@ -62,21 +62,37 @@ class Engine:
         Raises `ModelServerError` when the child dies or can't load the model. A call that does not come to its end,
         cancelled or failed, leaves no child behind: the next one starts another.
         """
-        whole = False
-        try:
-            started = self._clock.monotonic()
-            child = await self._ready(num_ctx)
-            load_s = self._clock.monotonic() - started
-            said = await self._exchange(child, body)
-            whole = True
-        finally:
-            if not whole:
-                await self.stop()
+        said, load_s = await self._said(body, num_ctx)
         reply = said.get("reply")
         if reply is None:
             return Answer(reply=b"", error=said.get("error") or {"message": "no reply"}, load_s=load_s)
         # The engine names the file's path; a reply's model is filled in by who asked, so any name will do here.
         return Answer(reply=json.dumps({**reply, "model": self._path.name}).encode(), error=None, load_s=load_s)
+
+    async def count(self, body: Mapping[str, Any], *, num_ctx: int) -> int | Mapping[str, Any]:
+        """
+        How many tokens the prompt of a request has, by the engine's own tokeniser and the file's chat template; or the
+        error's table. Nothing is generated, and a prompt over the window is counted too. Raises as `ask` does.
+        """
+        said, _load_s = await self._said({"count": body}, num_ctx)
+        count = said.get("tokens")
+        if isinstance(count, int):
+            return count
+        return said.get("error") or {"message": f"no count in {bounded(said)}"}
+
+    async def _said(self, value: Mapping[str, Any], num_ctx: int) -> tuple[dict[str, Any], float]:
+        """One exchange with a child that is ready, and the seconds that it took to be."""
+        whole = False
+        try:
+            started = self._clock.monotonic()
+            child = await self._ready(num_ctx)
+            load_s = self._clock.monotonic() - started
+            said = await self._exchange(child, value)
+            whole = True
+        finally:
+            if not whole:
+                await self.stop()
+        return said, load_s
 
     async def stop(self) -> None:
         """Kills the child, if there is one, and waits until it is gone."""

@@ -16,7 +16,8 @@ from harness.messages import Completion, Message, ModelIdentity, ModelSpec, Requ
 from harness.models.blame import bounded, reply_within
 from harness.models.chat_wire import wire_tools
 from harness.models.checks import PromptCounts, check_request, check_window, fixed_seed
-from harness.models.options import Options, read_options
+from harness.models.options import read_options
+from harness.models.prompt_size import ServerOptions, counted_by, counting
 from harness.ports import Model
 from harness.values import Usage
 
@@ -32,7 +33,7 @@ NANOSECONDS = 1e9
 SAMPLING = ("top_k", "min_p", "repeat_penalty", "num_thread", "num_gpu")
 
 
-class OllamaOptions(Options):
+class OllamaOptions(ServerOptions):
     """The options of a model on an Ollama server; the sampling ones are the model's own when left out."""
 
     keep_alive: float | str | None = None
@@ -62,15 +63,18 @@ class OllamaProvider:
 
         Raises `ExperimentError` for a model that is not there, runs elsewhere or has no chat template.
         """
-        async with _served(spec, read_options(OllamaOptions, spec)) as (_, served):
-            return served.identity
+        options = read_options(OllamaOptions, spec)
+        async with _served(spec, options) as (_, served):
+            return await counted_by(served.identity, spec, options)
 
     @asynccontextmanager
     async def open(self, spec: ModelSpec) -> AsyncIterator[Model]:
         """A model that is known to be there. Raises as `identify` does."""
         options = read_options(OllamaOptions, spec)
         async with _served(spec, options) as (wire, served):
-            yield _OllamaModel(wire, served, options, clock=self._clock)
+            model = _OllamaModel(wire, served, options, clock=self._clock)
+            async with counting(model, spec, options) as counted:
+                yield counted
 
 
 @asynccontextmanager

@@ -25,7 +25,8 @@ from harness.models.address import is_loopback, server_address
 from harness.models.blame import bounded, reply_within
 from harness.models.chat_wire import is_overflow, read_reply, wire_messages, wire_tools
 from harness.models.checks import PromptCounts, check_request
-from harness.models.options import Options, read_options
+from harness.models.options import read_options
+from harness.models.prompt_size import ServerOptions, counted_by, counting
 from harness.ports import Model
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ CONTENT = frozenset({400, 413, 422})
 BUSY = frozenset({408, 409, 425, 429})
 
 
-class OpenAIOptions(Options):
+class OpenAIOptions(ServerOptions):
     """The options of a model behind a chat-completions endpoint."""
 
     token_limit: Literal["max_tokens", "max_completion_tokens"] | None = None
@@ -82,14 +83,16 @@ class OpenAIProvider:
         async with _client(spec, options) as (client, key):
             listed = await _listed(client, spec.model, key, options.timeout_s)
             details = {"base_url": str(client.base_url), "listed": listed, "client": version("openai")}
-        return ModelIdentity(served=spec.model, digest=None, details=details)
+        return await counted_by(ModelIdentity(served=spec.model, digest=None, details=details), spec, options)
 
     @asynccontextmanager
     async def open(self, spec: ModelSpec) -> AsyncIterator[Model]:
         """A model that sends each request once: nothing is retried behind the meter's back."""
         options = read_options(OpenAIOptions, spec)
         async with _client(spec, options) as (client, key):
-            yield _OpenAIModel(spec, options, client, key, clock=self._clock)
+            model = _OpenAIModel(spec, options, client, key, clock=self._clock)
+            async with counting(model, spec, options) as counted:
+                yield counted
 
 
 class _OpenAIModel:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Literal, TypeAlias
 
-from harness.errors import GateRefused, SeatError
-from harness.mirror import mirror_state
+from harness.errors import SeatError
+from harness.mirror import arm_state
 from harness.mirror_audit import audit_packet
 from harness.ports import Arm
 from harness.seats.desk import Desk
 from harness.seats.showing import prompt
 from harness.views import MirrorState, RoundView
 
-__all__ = ["TOKEN_BYTES", "AfterSource", "in_step", "packet", "refuse_a_long_prompt"]
+__all__ = ["AfterSource", "as_seen", "in_step", "packet"]
 
 AfterSource: TypeAlias = Literal["end", "last"]
 """What a mirrored seat does once its source has no more rounds: end too, or go on with the source's last state."""
-
-TOKEN_BYTES = 3
-"""A prompt counts as one token for so many bytes: a rule that any machine can apply, and no tokeniser's own count."""
 
 
 async def in_step(desk: Desk, view: RoundView, after_source: AfterSource) -> MirrorState | None:
@@ -31,7 +28,7 @@ async def in_step(desk: Desk, view: RoundView, after_source: AfterSource) -> Mir
     """
     source: str | None = getattr(desk.arm, "mirrors", None)
     if source is None:
-        state = mirror_state(desk.arm.name, view.round, view.previous)
+        state = _published(desk, view)
         if desk.mirror is not None:
             desk.mirror.line.publish(state)
             desk.transcript.add("mirror", role="published", **asdict(state))
@@ -46,31 +43,24 @@ async def in_step(desk: Desk, view: RoundView, after_source: AfterSource) -> Mir
     return state_then
 
 
+def _published(desk: Desk, view: RoundView) -> MirrorState:
+    """The state of the desk's own arm. Raises `SeatError` when its controller fails: the subject didn't do that."""
+    try:
+        return arm_state(desk.arm, view)
+    except Exception as error:
+        where = f"arm {desk.arm.name!r}, round {view.round}"
+        raise SeatError(f"{where}: its controller raised {type(error).__name__}: {error}") from error
+
+
 def packet(desk: Desk, view: RoundView, state: MirrorState) -> str:
     """The round's prompt, held against what it was made from. Raises `MirrorBroken`, `TokensShown` or `SeatError`."""
-    seen = _seen(desk.arm, view, state)
+    seen = as_seen(desk.arm, view, state)
     text = prompt(desk, seen)
     audit_packet(desk.arm, seen, state, text)
     return text
 
 
-def refuse_a_long_prompt(desk: Desk, view: RoundView, state: MirrorState, most: int | None) -> None:
-    """
-    Raises `GateRefused` when the round's prompt is over `most` tokens in the cell's own arm, or in any that mirrors the
-    same source: all of them are refused alike, so that length leaves out no arm alone.
-    """
-    if most is None:
-        return
-    line = () if desk.mirror is None else desk.mirror.line.arms
-    for arm in (desk.arm, *(arm for arm in line if getattr(arm, "mirrors", None) is not None)):
-        size = -(-len(prompt(replace(desk, arm=arm), _seen(arm, view, state)).encode()) // TOKEN_BYTES)
-        if size > most:
-            raise GateRefused(
-                "prompt", f"round {view.round}: the prompt of arm {arm.name!r} counts {size} tokens: expected {most}"
-            )
-
-
-def _seen(arm: Arm, view: RoundView, state: MirrorState) -> RoundView:
+def as_seen(arm: Arm, view: RoundView, state: MirrorState) -> RoundView:
     """The view as an arm of the line sees it: one that mirrors has the state, and nothing of its own rounds."""
     if getattr(arm, "mirrors", None) is None:
         return view

@@ -13,7 +13,8 @@ from harness.messages import Message, Request
 from harness.seats import options
 from harness.seats.desk import Desk
 from harness.seats.extraction import extract_code
-from harness.seats.mirroring import AfterSource, in_step, packet, refuse_a_long_prompt
+from harness.seats.mirroring import AfterSource, in_step, packet
+from harness.seats.prompt_bound import refuse_a_long_prompt
 from harness.seats.showing import round_view
 from harness.tree import Tree
 from harness.values import Declared
@@ -133,7 +134,9 @@ class _Sitting:
         state = await in_step(desk, view, self._seat.after_source)
         if state is None:
             return None
-        refuse_a_long_prompt(desk, view, state, self._seat.max_prompt_tokens)
+        await refuse_a_long_prompt(
+            desk, view, state, self._seat.max_prompt_tokens, lambda text: self._asked(text, number)
+        )
         text = packet(desk, view, state)
         desk.transcript.add(
             "round",
@@ -144,10 +147,13 @@ class _Sitting:
             prompt_sha256=digest_bytes(text.encode()),
             previous_round=None if previous is None or best is None else best.round,
         )
+        return (await desk.model.complete(self._asked(text, number))).text
+
+    def _asked(self, text: str, number: int) -> Request:
+        """The request of a round whose packet is `text`."""
         head = () if self._seat.system is None else (Message(role="system", content=self._seat.system),)
         messages = (*head, Message(role="user", content=text))
-        seed = desk.seeds.seed(number)
-        return (await desk.model.complete(Request(messages=messages, decoding=desk.decoding, seed=seed))).text
+        return Request(messages=messages, decoding=self._desk.decoding, seed=self._desk.seeds.seed(number))
 
     def _incumbent(self) -> Candidate | None:
         """What a packet would be made from now."""

@@ -235,3 +235,25 @@ async def test_a_torn_transcript_is_read_up_to_its_tear(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b'{"n": 1, "ev')
     assert [event["n"] for event in read_transcript(path)] == [0]
     assert json.loads(path.read_bytes().split(b"\n")[0])["text"] == "\\ud800 stays readable"
+
+
+@pytest.mark.parametrize("error", [ModelServerError("gone"), ZeroDivisionError("a tokeniser's own bug")])
+async def test_a_count_costs_nothing_and_its_failure_is_blamed(tmp_path: Path, error: Exception) -> None:
+    """A prompt's tokens are asked of the model behind; where it can't say, no seat is to blame, and none can hide it."""
+
+    class Counting(Answering):
+        async def prompt_tokens(self, request: Request) -> int:
+            """A count for one seed, a failure for others."""
+            if request.seed == REQUEST.seed:
+                return 17
+            raise error
+
+    counted = meter()
+    with Transcript(tmp_path / "t.jsonl") as transcript:
+        model = MeteredModel(Counting(completion()), counted, transcript, served="m")
+        assert await model.prompt_tokens(REQUEST) == 17
+        assert (counted.spend().calls, counted.blamed) == (0, None)
+        with pytest.raises(ModelServerError):
+            await model.prompt_tokens(replace(REQUEST, seed=REQUEST.seed + 1))
+    assert isinstance(counted.blamed, Void)
+    assert counted.blamed.cause == "model-server"

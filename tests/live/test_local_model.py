@@ -14,6 +14,8 @@ from harness.models.checks import prompt_ceiling, prompt_floor
 from harness.models.fetch import fetch
 from harness.models.gguf import file_digest
 from harness.models.local import LocalProvider
+from harness.models.prompt_size import ServerOptions, counted_by, counting, prompt_tokens
+from harness.models.scripted import ScriptedProvider
 from tests.models.asking import WRITE, ask, request, spec
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live, pytest.mark.timeout(120)]
@@ -46,6 +48,26 @@ async def test_counts_are_exact(tiny: Path) -> None:
         got = (await ask(LocalProvider(), spec("local", f"file:{tiny}"), request(text)))[0]
         assert got.usage.input == len(PROMPT.format(text)) + BEGINNING
         assert got.usage.total == got.usage.input + (got.usage.output or 0)
+
+
+async def test_a_prompt_is_counted_before_it_is_sent(tiny: Path, tiny_with_tools: Path) -> None:
+    """The count is that of the answer's usage, tools included; one over the window is counted too."""
+    for path in (tiny, tiny_with_tools):
+        async with LocalProvider().open(spec("local", f"file:{path}")) as opened:
+            for asked in (request("\u00e9 x" * 10, num_ctx=1024), request(tools=(WRITE,), num_ctx=1024)):
+                assert await prompt_tokens(opened, asked) == (await opened.complete(asked)).usage.input
+            assert await prompt_tokens(opened, request("x" * 5000)) == len(PROMPT.format("x" * 5000)) + BEGINNING
+
+
+async def test_another_s_prompts_are_counted_by_the_file_that_is_declared(tiny: Path) -> None:
+    """The model itself answers; the file only counts, and the identity names it."""
+    options, scripted = ServerOptions(tokenizer=f"file:{tiny}"), ScriptedProvider(lambda _: "said")
+    model = spec("scripted", "script")
+    identity = await counted_by(await scripted.identify(model), model, options)
+    assert identity.prompt_count.endswith(f"declared for it: tiny.gguf, SHA-256 {file_digest(tiny)}")
+    async with scripted.open(model) as opened, counting(opened, model, options) as counted:
+        assert await prompt_tokens(counted, request("x" * 100)) == len(PROMPT.format("x" * 100)) + BEGINNING
+        assert (await counted.complete(request())).text == "said"
 
 
 async def test_a_prompt_over_the_window_is_never_answered(tiny: Path) -> None:
@@ -125,6 +147,8 @@ async def test_a_real_tokenizer_keeps_to_floor_and_ceiling(text: str) -> None:
     """What the checks of every provider rest on: words at least, bytes and the template's room at most."""
     await anyio.to_thread.run_sync(fetch, "smollm2-135m-instruct")
     asked = request(text, num_predict=1, num_ctx=1024)
-    (got,) = await ask(LocalProvider(), spec("local", "smollm2-135m-instruct"), asked)
+    async with LocalProvider().open(spec("local", "smollm2-135m-instruct")) as opened:
+        got = await opened.complete(asked)
+        assert await prompt_tokens(opened, asked) == got.usage.input
     assert got.usage.input is not None
     assert prompt_floor(asked) <= got.usage.input <= prompt_ceiling(asked)

@@ -34,12 +34,35 @@ class _Any:
 CommonParams = _Any
 
 
+def _listen(path):
+    """Counts a prompt as its last message's characters, and refuses an empty one, as the engine's own address does."""
+    import http.server, json, socketserver, threading
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            size = len(asked["messages"][-1]["content"])
+            known = self.path == "/v1/chat/completions/input_tokens"
+            said = {"input_tokens": size} if size and known else {"error": {"code": 400, "message": "nothing to count"}}
+            self.send_response(200 if size else 400)
+            self.end_headers()
+            self.wfile.write(json.dumps(said).encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = socketserver.ThreadingUnixStreamServer(path, Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
 class Server:
     def __init__(self, params):
         print("noise on standard output", flush=True)
         if "broken" in params.model.path:
             raise RuntimeError("failed to load model")
         self.params = params
+        if "listening" in params.model.path:
+            _listen(params.hostnames[0])
 
     def handle_chat_completions(self, body):
         said = body["messages"][-1]["content"]
@@ -170,6 +193,35 @@ async def test_errors_of_the_engine_come_back_as_errors() -> None:
         assert isinstance(local._blame(refused), RequestRefused)
         assert isinstance(local._blame({"message": "RuntimeError: inner"}), ModelServerError)
         assert await said(opened, "pid") == pid
+    finally:
+        await opened.stop()
+
+
+async def count(opened: Engine, text: str) -> object:
+    """What the engine says of a prompt's length."""
+    return await opened.count({"messages": [{"role": "user", "content": text}]}, num_ctx=64)
+
+
+async def test_a_prompt_is_counted_through_a_door_without_a_name() -> None:
+    """The child alone can ask the engine's own address, and one that it refuses is an error, not a count."""
+    opened = engine("/listening.gguf")
+    try:
+        assert await count(opened, "x" * 100_000) == 100_000
+        assert await said(opened, "still here") == "still here"
+        assert await count(opened, "") == {"code": 400, "message": "nothing to count"}
+        assert await count(opened, "four") == 4
+    finally:
+        await opened.stop()
+
+
+async def test_an_engine_that_can_t_be_asked_counts_nothing() -> None:
+    """It is an error that blames the server, and the child goes on."""
+    opened = engine()
+    try:
+        error = await count(opened, "x")
+        assert error == {"message": "the engine's tokeniser can't be reached on this system"}
+        assert isinstance(local._blame(error), ModelServerError)
+        assert await said(opened, "still here") == "still here"
     finally:
         await opened.stop()
 
