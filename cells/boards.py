@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cells.amended import Amended, added_contrasts, amended_analysis, amended_plan, amendments_in
+from cells.bulk import in_bulk
 from cells.confounds import facts_of_run
 from cells.plan import Progress, read_run
 from cells.predictions import with_registered
@@ -41,6 +42,7 @@ class Boards:
         return self.amended or self.frozen
 
 
+@in_bulk()
 def boards_of(folder: Path) -> Boards:
     """The scoreboards of a run's record as it is now."""
     progress, head = read_run(folder)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import rfc8785
 
-__all__ = ["Json", "canonical_bytes", "digest_bytes", "digest_json", "digest_names", "plain"]
+__all__ = ["Json", "canonical_bytes", "canonical_object", "digest_bytes", "digest_json", "digest_names", "plain"]
 
 Json: TypeAlias = Any
 """Something that JSON can say: str, int, float, bool, None, and lists and string-keyed dicts of them."""
@@ -31,6 +31,15 @@ def canonical_bytes(value: Json) -> bytes:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise ValueError(f"not representable as canonical JSON: {error}") from error
+
+
+def canonical_object(members: Mapping[str, bytes]) -> bytes:
+    """
+    The RFC 8785 bytes of an object, from the canonical bytes of each of its members: a large one is written once, and
+    may stand in several objects. Raises `ValueError` for a name with a lone surrogate.
+    """
+    written = ((name.encode("utf-16be", "surrogatepass"), canonical_bytes(name), members[name]) for name in members)
+    return b"{" + b",".join(b"%b:%b" % (name, member) for _order, name, member in sorted(written)) + b"}"
 
 
 def digest_bytes(data: bytes) -> str:

@@ -11,11 +11,12 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from harness.canonical import canonical_bytes, digest_bytes, digest_json
+from harness.canonical import Json, canonical_bytes, canonical_object, digest_bytes, digest_json
 from harness.errors import DriftError, IntegrityError
 from harness.values import CellKey
 
@@ -23,7 +24,16 @@ __all__ = ["Registration", "drift", "load_registration", "refuse_drift", "save_r
 
 SCHEMA = "proctor-registration/1"
 
-_PARTS = tuple(item.name for item in fields(CellKey))
+_PARTS = tuple(sorted(item.name for item in fields(CellKey)))
+_parts = attrgetter(*_PARTS)
+_CELL = canonical_object(dict.fromkeys(_PARTS, b"%b"))
+"""A cell's canonical bytes, with a place for those of each part."""
+
+
+@lru_cache(maxsize=1 << 16, typed=True)
+def _written(part: str | int) -> bytes:
+    """The canonical bytes of a part of a cell: parts are few and cells are many."""
+    return canonical_bytes(part)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,29 +57,32 @@ class Registration:
     source: str | None
     repository: Mapping[str, Any] | None = None
 
-    def _content(self) -> dict[str, Any]:
-        return {
+    @cached_property
+    def _content(self) -> dict[str, bytes]:
+        """The canonical bytes of all that is pinned, by name: the id is taken over them, and they are on disk."""
+        content: dict[str, Json] = {
             "schema": SCHEMA,
             "name": self.name,
             "question": self.question,
             "experiment": dict(self.experiment),
             "pins": dict(self.pins),
-            "cells": [{name: getattr(cell, name) for name in _PARTS} for cell in self.cells],
             "refused": [dict(row) for row in self.refused],
             "outlook": dict(self.outlook),
         }
+        cells = b",".join([_CELL % tuple(map(_written, _parts(cell))) for cell in self.cells])
+        return {name: canonical_bytes(value) for name, value in content.items()} | {"cells": b"[%b]" % cells}
 
     @cached_property
     def id(self) -> str:
         """The experiment's name and the first 12 digits of the digest of all that is pinned."""
-        return f"{self.name}-{digest_json(self._content())[:12]}"
+        return f"{self.name}-{digest_bytes(canonical_object(self._content))[:12]}"
 
     def to_bytes(self) -> bytes:
         """The canonical bytes that are on disk."""
         where: dict[str, Any] = {"id": self.id, "frozen_at": self.frozen_at, "source": self.source}
         if self.repository is not None:
             where["repository"] = dict(self.repository)
-        return canonical_bytes({**self._content(), **where})
+        return canonical_object(self._content | {name: canonical_bytes(value) for name, value in where.items()})
 
     @cached_property
     def digest(self) -> str:

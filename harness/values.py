@@ -82,6 +82,14 @@ def _unit(benchmark: str, model: str, task: str) -> Unit:
     return Unit(benchmark=benchmark, model=model, task=task)
 
 
+@lru_cache(maxsize=1 << 16)
+def _condition(benchmark: str, task: str, arm: str, extras: str, model: str) -> None:
+    """Check the parts of a condition, which many cells share. Raises `ValueError` for the first that is no name."""
+    parts = {"benchmark": benchmark, "task": task, "arm": arm, "extras": extras, "model": model}
+    for label, part in parts.items():
+        no_bar(label, part)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class CellKey:
     """A condition `(task, arm, extras, model)` and a replicate. No field has a default: a key with a gap is refused."""
@@ -94,8 +102,7 @@ class CellKey:
     replicate: int
 
     def __post_init__(self) -> None:
-        for label in ("benchmark", "task", "arm", "extras", "model"):
-            no_bar(label, getattr(self, label))
+        _condition(self.benchmark, self.task, self.arm, self.extras, self.model)
         if self.replicate < 1:
             raise ValueError(f"replicate is {self.replicate}: expected 1 or more")
 

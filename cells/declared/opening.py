@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
+from cells.bulk import in_bulk
 from cells.declared.declaration import Declaration, load_declaration
 from cells.declared.gathering import gather
 from cells.declared.making import cells_of
@@ -19,6 +20,7 @@ from cells.declared.side_by_side import SideBySide, read_side_by_side
 from cells.declared.source import Source
 from cells.imports.imported import Seen
 from cells.imports.importing import digest_of, import_cells
+from cells.promotion.unpooled import refuse_pooled
 from harness.errors import DeclarationError
 
 __all__ = ["Opened", "file_digest", "open_cells", "read_declared", "write_pins"]
@@ -36,6 +38,7 @@ class Opened:
     seen: list[Seen] = field(default_factory=list)
 
 
+@in_bulk()
 def read_declared(path: Path, *, files: Sequence[Path] = (), runs: Sequence[Path] = ()) -> SideBySide:
     """
     The readings of the declaration at `path`. `files` take the place of its source's files; `runs` are run folders
@@ -46,12 +49,14 @@ def read_declared(path: Path, *, files: Sequence[Path] = (), runs: Sequence[Path
     declaration, digest = load_declaration(path)
     base = path.parent
     sets = sets_of(declaration, base)
+    refuse_pooled(sets, [*(base / run for run in declaration.runs), *runs])
     left_out = left_out_of(declaration, sets, base)
     opened = open_cells(declaration, base, files=files, runs=runs)
     found = read_side_by_side(declaration, opened.cells, sets, left_out=left_out, digest=digest, sources=opened.sources)
     return replace(found, remarks=tuple(remark for note in opened.seen for remark in note.remarks))
 
 
+@in_bulk()
 def write_pins(path: Path, folder: Path, *, files: Sequence[Path] = (), runs: Sequence[Path] = ()) -> list[Path]:
     """
     Write for each reading a `cells_file` with all its cells and the digest of what the rows of each say now.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.canonical import canonical_bytes, digest_json, digest_names
+from harness.canonical import canonical_bytes, canonical_object, digest_json, digest_names
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -33,6 +33,20 @@ def test_what_json_does_not_say_is_refused_wherever_it_stands(value):
     for place in (value, [1, value], {"a": value}):
         with pytest.raises(ValueError, match="not representable as canonical JSON"):
             canonical_bytes(place)
+
+
+@settings(max_examples=60, deadline=None)
+@given(members=st.dictionaries(TEXTS, st.integers(0, 9) | st.lists(TEXTS)))
+def test_an_object_of_written_members_has_the_bytes_of_the_whole(members):
+    """Whatever its names are, and however they came."""
+    written = {name: canonical_bytes(value) for name, value in members.items()}
+    assert canonical_object(written) == canonical_bytes(members)
+
+
+def test_an_object_with_a_name_that_has_no_bytes_is_refused():
+    """As where the whole is written at once."""
+    with pytest.raises(ValueError, match="not representable as canonical JSON"):
+        canonical_object({"\ud800": b"1"})
 
 
 @settings(max_examples=60, deadline=None)
