@@ -153,22 +153,29 @@ def _foretold(registration: Registration, found: Boards) -> Foretold | None:
 
 def _plan_facts(registration: Registration, progress: Progress) -> dict[str, Any]:
     """Facts about the run that no other table of the report has."""
-    experiment = registration.experiment
+    experiment, pins = registration.experiment, registration.pins
+    said = registration.outlook.get("cells") or {}
     return {
-        "cells that can be built": registration.outlook["cells"]["buildable"],
-        "cells declared": registration.outlook["cells"]["declared"],
+        "cells that can be built": said.get("buildable"),
+        "cells declared": said.get("declared"),
         "sessions": progress.sessions,
         "tries whose end was looked at from outside": _ends(progress),
-        "workspace": f"{experiment['workspace']['backend']}, image {registration.pins['image']['digest']}",
+        "workspace": f"{experiment['workspace']['backend']}, image {_digest(pins, 'image') or UNDEFINED}",
         "seat": experiment["seat"]["kind"],
         "referee": experiment["referee"]["name"],
         "models": [
             f"{model['name']}: {model['provider']} {model['model']}, "
-            f"digest {registration.pins['model ' + model['name']]['digest'] or 'none given'}"
+            f"digest {_digest(pins, 'model ' + model['name']) or 'none given'}"
             for model in experiment["models"]
         ],
         "seed namespace": experiment["seat"]["seed_namespace"],
     }
+
+
+def _digest(pins: Mapping[str, Any], name: str) -> str | None:
+    """The digest of a pin; None of what was not pinned, or has none."""
+    found = (pins.get(name) or {}).get("digest")
+    return None if found is None else str(found)
 
 
 def _ends(progress: Progress) -> str:
