@@ -3,8 +3,9 @@ Two rooms and the harness between them: the suite's holds the runner and the sui
 
 What crosses is read here and packed anew, within caps, so that nothing of the subject's but bytes of its outputs
 reaches the suite's room. Whose fault an end is, is noted where it happens: what the subject's program did, by the word
-of the process that waited for it, is a fault of the subject; what goes wrong on the suite's side, and a room that is
-lost or late, is *broken*, which says nothing of anybody yet.
+of the process that waited for it, is a fault of the subject; what goes wrong on the suite's side, a program of the
+referee's that ends alone, and a room that is late, is *broken*, which says nothing of anybody yet; a room that is lost
+whole is the machine's doing.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ async def _judged(judge: Line, subject: SubjectLine, order: Order) -> Hearing:
     except TimeoutError:
         broken = Broken(why=f"the suite was not done {bounds.judge_s:g} s after its time", like="TIMEOUT")
     except CLOSED:
-        broken = Broken(why="the suite's room ended before the suite did")
+        broken = await _ended(judge)
     except (WireError, ValueError, TypeError, KeyError) as error:
         broken = Broken(why=f"the suite's room sent nonsense: {type(error).__name__} {error}")
     except _JudgeError as error:
@@ -154,6 +155,14 @@ async def _judged(judge: Line, subject: SubjectLine, order: Order) -> Hearing:
     if not subject.calls:
         raise RefereeError(f"{broken.why}; the program under test had not been called yet")
     return Hearing(broken=broken)
+
+
+async def _ended(judge: Line) -> Broken:
+    """The end of the judge's program. Raises `RefereeError` where its whole room was lost: no answer can do that."""
+    status = await judge.last_word()
+    if status is None:
+        raise RefereeError("the suite's room was lost: nothing in it outlived the judge's program")
+    return Broken(why=f"the judge's program ended before the suite did, status {status}")
 
 
 def _at_fault(fault: Fault) -> Hearing:

@@ -10,10 +10,10 @@ from harness.canonical import digest_bytes, digest_json
 __all__ = ["command", "runner_digest", "sources", "stub"]
 
 _SENT = {
-    "judge": ("pytest_wire", "command_wire", "command_judge"),
+    "judge": ("pytest_wire", "pytest_confine", "command_wire", "command_witness", "command_judge"),
     "subject": (
         *("pytest_wire", "pytest_confine", "pytest_watch"),
-        *("command_wire", "command_program", "command_subject"),
+        *("command_wire", "command_witness", "command_program", "command_subject"),
     ),
 }
 _DECIDE = (

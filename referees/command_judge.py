@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from referees.command_wire import REQUEST, lay, packed
+from referees.command_witness import go_on_below
 from referees.pytest_wire import LOAD, frame, raw_frame, read_frame, take_channel, write_all
 
 __all__ = ["Room", "Switchboard", "main"]
@@ -83,6 +84,7 @@ def _tail(path: Path) -> str:
 def main(folder: str) -> None:
     """Judge; where that itself fails, say how, so that nobody has to guess."""
     reader, writer = take_channel()
+    go_on_below(writer)
     try:
         Room(Path(folder), reader, writer).judge()
     except BaseException:  # noqa: BLE001 - whatever it is, the harness is told

@@ -273,11 +273,11 @@ def _end_all() -> bool:
 
 def _confinement(cpu_s: float) -> Callable[[], None]:
     """
-    What a new process does before its program starts: it can't touch this one from then on, dies with it, is the first
-    to go where memory is short, and is limited.
+    What a new process does before its program starts: it can't touch this one or its parent from then on, dies with it,
+    is the first to go where memory is short, and is limited.
     """
     machine = os.uname().machine
-    program = watcher_filter(machine, os.getpid(), os.getpgrp()) if confined() else b""
+    program = watcher_filter(machine, (os.getpid(), os.getppid()), os.getpgrp()) if confined() else b""
 
     def confine() -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -4,7 +4,7 @@ The subject's side of the `command` referee: builds the exhibit in a room that h
 Each call is a process of its own, within limits, and is ended with all that it started. What a call leaves in the
 folder is there for the next. Nothing here is trusted: whatever the exhibit does to this process, all it can bring about
 is an answer, and an answer is only ever bytes to a test. It runs inside workspaces, so it uses the standard library,
-the wire, and its neighbours `command_program`, `pytest_watch` and `pytest_confine` only.
+the wire, and its neighbours `command_program`, `command_witness` and `pytest_watch` only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from referees.command_program import Bounds, confined, run
 from referees.command_wire import lay, packed, unpacked
-from referees.pytest_confine import PR_SET_DUMPABLE, prctl
+from referees.command_witness import go_on_below
 from referees.pytest_watch import adopt
 from referees.pytest_wire import LOAD, frame, raw_frame, read_frame, take_channel, write_all
 
@@ -76,11 +76,10 @@ class Subject:
 def main(folder: str) -> None:
     """Load the exhibit, build it, say so, then answer until the channel closes."""
     reader, writer = take_channel()
+    go_on_below(writer)
     order = json.loads(read_frame(reader, LOAD)[1])
     lay(read_frame(reader, LOAD)[1], Path(folder))
     adopt()
-    # Nobody but this process is to open what is its own: its descriptors, its memory.
-    prctl(PR_SET_DUMPABLE, 0)
     write_all(writer, frame(b"L", {"confined": confined()}))
     subject = Subject(Path(folder), order)
     write_all(writer, frame(b"H", subject.build()))

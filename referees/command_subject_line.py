@@ -46,8 +46,8 @@ class Bounds:
 
 class Fault(Exception):  # noqa: N818 - it is the subject's fault, and named so
     """
-    The subject's end or breach: a class of the referee's table, and why. It is not `sure` where the room itself is lost
-    or late, which a failure of the machine's could also bring about.
+    The subject's end or breach: a class of the referee's table, and why. It is not `sure` where a room is late, or the
+    referee's program in it lost, which a failure of the machine's could also bring about.
     """
 
     def __init__(self, reading: str, why: str, *, sure: bool = True) -> None:
@@ -105,12 +105,25 @@ class SubjectLine:
                 kind, body = await self.line.receive(most)
         except TimeoutError:
             raise self._late(within_s) from None
-        except (*CLOSED, WireError) as error:
-            why = f"the subject's room is lost: {type(error).__name__} {error}"
-            raise Fault("CRASH", why, sure=False) from None
+        except CLOSED:
+            raise await self._lost() from None
+        except WireError as error:
+            raise Fault("CRASH", f"the subject's room spoke nonsense: {error}", sure=False) from None
         if kind != expected:
             raise Fault("CRASH", f"the subject's room spoke out of turn: {kind!r}", sure=False)
         return body
+
+    async def _lost(self) -> Fault | RefereeError:
+        """
+        Whose doing it is that the channel has closed. A program that is kept from the two processes there may bring
+        about the end of one, as by taking all memory; of both, only the machine.
+        """
+        status = await self.line.last_word()
+        if status is not None:
+            return Fault("CRASH", f"the server in the subject's room ended, status {status}", sure=False)
+        if not self.confined:
+            return Fault("CRASH", "the subject's room was lost", sure=False)
+        return RefereeError("the subject's room was lost: nothing in it outlived its server, which no program can do")
 
     async def built(self) -> None:
         """Wait for the build, and raise a `Fault` for one that failed or left no program."""
@@ -138,7 +151,7 @@ class SubjectLine:
         except TimeoutError:
             raise self._late(bounds.patience_s) from None
         except CLOSED:
-            raise Fault("CRASH", "the subject's room is lost", sure=False) from None
+            raise await self._lost() from None
         left_s = bounds.patience_s - self.waited
         body = await self._receive(b"R", left_s, min(LOAD, 2 * bounds.output_bytes + FRAME))
         self.waited += anyio.current_time() - started

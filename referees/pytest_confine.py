@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
@@ -64,9 +65,9 @@ def _refused(number: int, index: int, values: tuple[int, ...]) -> list[bytes]:
     return [_op(EQUAL, number, 0, len(checks) + 2), _op(LOAD, 16 + 8 * index), *checks, _LEAVE]
 
 
-def watcher_filter(machine: str, watcher: int, group: int) -> bytes:
+def watcher_filter(machine: str, watchers: Sequence[int], group: int) -> bytes:
     """
-    The program under which nothing can signal, slow or limit the process `watcher`, of the process group `group`.
+    The program under which nothing can signal, slow or limit the processes `watchers`, of the process group `group`.
 
     Raises `KeyError` for a machine whose calls it does not know.
     """
@@ -76,9 +77,9 @@ def watcher_filter(machine: str, watcher: int, group: int) -> bytes:
     # A folder of /proc serves as a descriptor of its process, and no filter sees whose it is.
     rules += [_op(EQUAL, known["pidfd_send_signal"], 0, 1), _DENY]
     for number in known["aimed"]:
-        rules += _refused(number, 0, (watcher, -1, -group))
+        rules += _refused(number, 0, (*watchers, -1, -group))
     for number in known["by_kind"]:
-        rules += _refused(number, 1, (watcher, group))
+        rules += _refused(number, 1, (*watchers, group))
     rules += _refused(known["fcntl"], 1, OWNER_CONTROLS)
     rules += _refused(known["ioctl"], 1, OWNER_IOCTLS)
     return b"".join([*rules, _LEAVE])

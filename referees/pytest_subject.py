@@ -203,7 +203,7 @@ def become_subject(reader: int, writer: int, folder: str, order: dict[str, Any])
     for ours in [name for name in sys.modules if name.partition(".")[0] == "referees"]:
         del sys.modules[ours]  # the exhibit may have modules of these names
     _limit(order)
-    install(watcher_filter(platform.machine(), watcher, group))
+    install(watcher_filter(platform.machine(), (watcher,), group))
     try:
         serve(reader, writer, order)
     finally:

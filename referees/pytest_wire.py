@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -22,6 +23,7 @@ HASHED = 20_000
 LINEAGE = 32
 FRAME = 4 << 20
 LOAD = 160 << 20
+LAST, LAST_BYTES = b"Q", 10
 
 _HEAD = struct.Struct(">Ic")
 _RAW_INT = 1 << 53
@@ -132,6 +134,17 @@ def frame(kind: bytes, body: Any) -> bytes:
 def raw_frame(kind: bytes, body: bytes) -> bytes:
     """One frame whose body is bytes; only the harness sends these, to load a room."""
     return _HEAD.pack(len(body), kind) + body
+
+
+def last_word(status: int) -> bytes:
+    """What the process that outlived a program says of its end: one frame, of the same length for every status."""
+    return raw_frame(LAST, b"%5d" % status)
+
+
+def found_last_word(tail: bytes) -> int | None:
+    """The status in a last word that is the end of `tail`, be it behind a frame cut short; None where none is."""
+    said = re.search(rb"\0\0\0\x05Q +(-?[0-9]+)\Z", tail)
+    return int(said[1]) if said and len(said[0]) == LAST_BYTES else None
 
 
 def head(data: bytes, limit: int) -> tuple[int, bytes]:

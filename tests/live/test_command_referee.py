@@ -42,6 +42,8 @@ TURN_ON_THEIR_ROOM = {
     "looks for the suite",
     "calls the judge itself",
     "ends everything",
+    "ends whatever there is, one after the other",
+    "ends what waits for its server",
     "ends or stops its server",
     "starves its server",
     "forks without end",

@@ -25,9 +25,10 @@ from harness.tasks.evalplus import load_evalplus
 from harness.tasks.task import Task
 from harness.tree import Exhibit
 from harness.walls import Walls
+from referees.command import CommandReferee
 from referees.evalplus import EvalPlusReferee
 from referees.pytest_suite import PytestReferee
-from tests.live.hostile import Candidate, pytest_candidates
+from tests.live.hostile import Candidate, command_candidates, pytest_candidates
 from tests.live.images import seat_image
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -83,13 +84,14 @@ class Doomed:
         await anyio.to_thread.run_sync(self.kill, name)
 
 
-def slept(task: Task) -> Candidate:
+def slept(task: Task, file: str = "solution.py") -> Candidate:
     """The task's own solution, asleep before it does anything."""
-    return Candidate(task=task, files={"solution.py": SLEEP + task.sealed.solution.text("solution.py")}, reading="PASS")
+    return Candidate(task=task, files={file: SLEEP + task.sealed.solution.text(file)}, reading="PASS")
 
 
 ASLEEP: Mapping[str, tuple[Referee, Candidate]] = {
     "evalplus": (EvalPlusReferee({"min_time_s": 60.0}), slept(load_evalplus(QUICKSTART)[0])),
+    "command": (CommandReferee({"wall_s": 60.0}), slept(command_candidates.HONEST.task, "it.py")),
     "pytest": (PytestReferee({"wall_s": 60.0}), slept(pytest_candidates.TASK)),
 }
 

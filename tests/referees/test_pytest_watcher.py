@@ -15,21 +15,22 @@ from referees.pytest_wire import FRAME, WireError
 from tests.referees.test_evalplus_zygote import run_filter
 
 DENY = ERRNO | EPERM
-WATCHER, GROUP, OTHER = 4711, 4700, 99
+WATCHER, PARENT, GROUP, OTHER = 4711, 4710, 4700, 99
 
 
 @pytest.mark.parametrize("name", sorted(MACHINES))
 def test_nothing_reaches_the_watcher(name: str) -> None:
     """Signals, limits and priorities aimed at it, at its group or at everyone are refused; aimed at others they are not."""
     machine = MACHINES[name]
-    program, arch = watcher_filter(name, WATCHER, GROUP), machine["arch"]
+    program, arch = watcher_filter(name, (WATCHER, PARENT), GROUP), machine["arch"]
     for number in machine["aimed"]:
-        for target in (WATCHER, -1 & (1 << 64) - 1, -GROUP & (1 << 64) - 1):
+        for target in (WATCHER, PARENT, -1 & (1 << 64) - 1, -GROUP & (1 << 64) - 1):
             assert run_filter(program, arch, number, target) == DENY, (number, target)
         assert run_filter(program, arch, number, OTHER) == ALLOW
         assert run_filter(program, arch, number, 0) == ALLOW
     for number in machine["by_kind"]:
         assert run_filter(program, arch, number, 0, WATCHER) == DENY
+        assert run_filter(program, arch, number, 0, PARENT) == DENY
         assert run_filter(program, arch, number, 0, OTHER) == ALLOW
     assert run_filter(program, arch, machine["pidfd_send_signal"], 3, 9) == DENY
     assert run_filter(program, arch, machine["fcntl"], 3, 8) == DENY
