@@ -16,6 +16,7 @@ import anyio
 
 from cells.backends import AUTO, usable_backend
 from cells.claim_checks import refuse_idle_claims
+from cells.fire_rates import fire_rates
 from cells.leak_gate import refuse_leaking_tasks
 from cells.outlook import outlook
 from cells.parts import Origin, Parts, SourceOrigin, StoreOrigin, assemble, model_spec
@@ -82,6 +83,8 @@ async def freeze(path: Path, runs: Path, *, clock: Clock, say: Say = lambda _tex
         store.put(arm.content)
         for data in (files_of(arm) or {}).values():
             store.put(data)
+    for data in parts.corpora.values():
+        store.put(data)
     for card in parts.cards.values():
         store.put(card.content)
     if parts.population is not None:
@@ -271,10 +274,17 @@ async def _register(
         pins={**pins, **promotion_pins(experiment, promotions)},
         cells=tuple(cells),
         refused=tuple(refused),
-        outlook={**outlook(cells, refused, experiment), **_flow(parts)},
+        outlook={**outlook(cells, refused, experiment), **_flow(parts), **_controllers(parts)},
         frozen_at=now_text(clock),
         source=source,
     )
+
+
+def _controllers(parts: Parts) -> dict[str, Any]:
+    """On how many candidates of its population each controller fires, where there is a controller."""
+    pool, units = (None, frozenset()) if parts.population is None else (parts.population.pool, parts.population.units)
+    found = fire_rates(parts.arms, pool, sorted(units, key=str))
+    return {"controllers": found} if found else {}
 
 
 def _flow(parts: Parts) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from cells.arm_making import ArmOrigin, made_arm, read_corpus
 from cells.mirrors import mirror_sources
 from cells.pools.candidates import pool_bytes
 from cells.population import Population, settle_population
@@ -17,36 +18,28 @@ from fences.rendering import render
 from harness import plugins
 from harness.arm_acceptance import check_placebo
 from harness.arm_check import check_arm
-from harness.arm_entries import ArmChoice, ArmEntry, ArmFolderEntry
-from harness.arm_folder import arm_from_files, read_arm_folder
+from harness.arm_entries import ArmEntry, ArmFolderEntry, ArmOptionsEntry
+from harness.arm_folder import read_arm_folder
 from harness.blobs import BlobStore
 from harness.casebook import recall_tasks
-from harness.errors import ExperimentError, PluginError, unknown_name
+from harness.errors import ExperimentError, unknown_name
 from harness.experiment import Experiment, ModelEntry, SeatEntry
 from harness.messages import Decoding, ModelSpec
 from harness.ports import Arm, ModelProvider, Referee, Seat, WorkspaceBackend
 from harness.rate_cards import RateCard, card_bytes
 from harness.tasks.sources import load_tasks
 from harness.tasks.task import Task
-from harness.text_arm import TextArm, load_text_arm
+from harness.text_arm import load_text_arm
 from harness.views import Fence
 
-__all__ = ["Origin", "Parts", "SourceOrigin", "StoreOrigin", "assemble", "made_arm", "model_spec"]
+__all__ = ["Origin", "Parts", "SourceOrigin", "StoreOrigin", "assemble", "model_spec"]
 
 
-class Origin(Protocol):
+class Origin(ArmOrigin, Protocol):
     """Where an experiment's tasks and arm texts are read from."""
 
     def tasks(self, experiment: Experiment) -> dict[str, Task]:
         """The tasks by key (`benchmark/name`), in the order of the experiment."""
-        ...
-
-    def arm_text(self, entry: ArmEntry) -> bytes:
-        """The bytes of an arm of the experiment's own."""
-        ...
-
-    def arm_files(self, entry: ArmFolderEntry) -> Mapping[str, bytes]:
-        """The bytes of every file of an arm's folder, by path."""
         ...
 
     def rate_card(self, file: str) -> bytes:
@@ -82,6 +75,10 @@ class SourceOrigin:
         """Read the folder. Raises `PluginError` when it is missing or has what no arm may have."""
         return read_arm_folder(self.folder / entry.folder)
 
+    def arm_corpus(self, entry: ArmOptionsEntry) -> bytes:
+        """Read the file. Raises `PluginError` when it can't be."""
+        return read_corpus(entry, self.folder)
+
     def rate_card(self, file: str) -> bytes:
         """Read the file. Raises `RateCardError` when it can't be."""
         return card_bytes(self.folder / file)
@@ -113,6 +110,10 @@ class StoreOrigin:
         pinned = self.pins[f"arm {entry.name}"]["files"]
         return {path: self.store.get(digest) for path, digest in pinned.items()}
 
+    def arm_corpus(self, entry: ArmOptionsEntry) -> bytes:
+        """The frozen bytes."""
+        return self.store.get(self.pins[f"arm {entry.name}"]["corpus"])
+
     def rate_card(self, file: str) -> bytes:
         """The frozen bytes."""
         return self.store.get(self.pins[f"rate card {file}"]["sha256"])
@@ -137,6 +138,7 @@ class Parts:
     fence: Fence
     decoding: Decoding
     cards: Mapping[str, RateCard]
+    corpora: Mapping[str, bytes] = field(default_factory=dict)
     population: Population | None = None
 
     def judging_image(self, task: Task) -> str:
@@ -171,6 +173,11 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         tasks=tasks,
         population=_population(experiment, tasks, origin),
         arms=arms,
+        corpora={
+            entry.name: origin.arm_corpus(entry)
+            for entry in experiment.arms
+            if isinstance(entry, ArmOptionsEntry) and entry.corpus is not None
+        },
         seat=seat,
         referee=plugins.load("referees", experiment.referee.name)(experiment.referee.options),
         backend=plugins.load("workspaces", experiment.workspace.backend)(),
@@ -222,20 +229,6 @@ def _seat(entry: SeatEntry) -> Seat:
             raise ExperimentError(f"seat.options: {unknown_name('option', name, known)}")
     seat: Seat = maker(**entry.options)
     return seat
-
-
-def made_arm(entry: ArmChoice, origin: Origin) -> Arm:
-    """The arm that an experiment names or brings. Raises `PluginError` or `ExperimentError` when it can't be made."""
-    if isinstance(entry, str):
-        arm: Arm = plugins.load("arms", entry)()
-        if arm.name != entry:
-            raise PluginError(f"arm {entry!r} calls itself {arm.name!r}: expected its registered name")
-        return arm
-    if entry.name in plugins.table("arms"):
-        raise ExperimentError(f"arm {entry.name!r}: the name is taken by a registered arm; choose another")
-    if isinstance(entry, ArmFolderEntry):
-        return arm_from_files(entry.name, origin.arm_files(entry))
-    return TextArm(entry.name, origin.arm_text(entry))
 
 
 def model_spec(entry: ModelEntry) -> ModelSpec:

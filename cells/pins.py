@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cells.arm_making import registered_names
 from cells.parts import Parts
 from cells.price_lists import card_pins
 from fences.rendering import layer_digests
@@ -33,7 +34,7 @@ def code_pins(experiment: Experiment) -> dict[str, Any]:
         ("referees", experiment.referee.name),
         ("workspaces", experiment.workspace.backend),
         *(("models", entry.ways()[0].provider) for entry in experiment.models),
-        *(("arms", arm) for arm in experiment.arms if isinstance(arm, str)),
+        *(("arms", name) for name in registered_names(experiment.arms)),
         *(("probes", name) for name in plugins.table("probes")),
     ]
     for kind, name in wanted:
@@ -50,7 +51,7 @@ def code_pins(experiment: Experiment) -> dict[str, Any]:
 def case_pins(parts: Parts) -> dict[str, Any]:
     """Arms byte by byte, both halves of each task, and its suite as the referee knows it."""
     pins: dict[str, Any] = {
-        f"arm {name}": {"sha256": digest_bytes(arm.content), "bytes": len(arm.content), **_file_pins(arm)}
+        f"arm {name}": {"sha256": digest_bytes(arm.content), "bytes": len(arm.content), **_file_pins(arm, parts)}
         for name, arm in parts.arms.items()
     }
     pins |= card_pins(parts.cards)
@@ -65,10 +66,13 @@ def case_pins(parts: Parts) -> dict[str, Any]:
     return pins
 
 
-def _file_pins(arm: Arm) -> dict[str, Any]:
-    """The digest of every file of an arm that is a folder."""
-    files = files_of(arm)
-    return {} if files is None else {"files": {path: digest_bytes(data) for path, data in sorted(files.items())}}
+def _file_pins(arm: Arm, parts: Parts) -> dict[str, Any]:
+    """The digest of every file of an arm that is a folder, and of the corpus of one that has one."""
+    files, corpus = files_of(arm), parts.corpora.get(arm.name)
+    pins: dict[str, Any] = {} if corpus is None else {"corpus": digest_bytes(corpus)}
+    if files is not None:
+        pins["files"] = {path: digest_bytes(data) for path, data in sorted(files.items())}
+    return pins
 
 
 def _suite_pin(key: str, suite: Mapping[str, Any]) -> dict[str, str]:

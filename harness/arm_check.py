@@ -51,7 +51,7 @@ class ArmFinding:
 
 def check_arm(arm: Arm) -> list[ArmFinding]:
     """All findings about `arm`, the graver ones first. An arm without an `error` may be used. Never raises."""
-    findings = [*_shape(arm), *_content(arm), *_sealed(arm), *_renders(arm)]
+    findings = [*_shape(arm), *_lacks(arm), *_content(arm), *_sealed(arm), *_renders(arm)]
     order = ("error", "warning", "note")
     return sorted(findings, key=lambda finding: order.index(finding.level))
 
@@ -76,6 +76,12 @@ def _shape(arm: Arm) -> list[ArmFinding]:
         ArmFinding(rule="seats", level="note", detail=f"runs in: {', '.join(sorted(map(str, seats & known)))}")
     )
     return found
+
+
+def _lacks(arm: Arm) -> list[ArmFinding]:
+    """What the arm says that it can't be used without, and was not given."""
+    lacks = getattr(arm, "lacks", None)
+    return [] if lacks is None else [_error("lacks", f"it was not given {lacks}")]
 
 
 def _content(arm: Arm) -> list[ArmFinding]:
@@ -166,7 +172,7 @@ def _view(number: int, *, reverse: bool = False) -> RoundView:
         accepted=False,
         passed=41_017,
         total=41_999,
-        facts=(Fact(call="mark_call_22d0(1)", expected="mark_expected_22d0"),),
+        facts=(Fact(call="mark_call_22d0(1)", expected="mark_expected_22d0", observed="mark_observed_22d0"),),
     )
     previous = Previous(code="def mark_code_66fa():\n    return 1\n", reading=reading) if number > 1 else None
     evidence = Trace(text="mark_trace_4be8", code_sha256="0" * 64, suite=None, execution=None, stale=number > 1)
@@ -195,6 +201,7 @@ _SEEN = {
     "its evidence": "mark_trace_4be8",
     "facts: the calls": "mark_call_22d0",
     "facts: the expected values": "mark_expected_22d0",
+    "facts: what came instead": "mark_observed_22d0",
 }
 
 

@@ -1,4 +1,4 @@
-"""The arms that an experiment file brings itself: a text in a file, or a folder with an `arm.toml`."""
+"""The arms that an experiment file brings itself, a text or a folder, and registered ones that it gives options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-__all__ = ["ArmChoice", "ArmEntry", "ArmFolderEntry"]
+__all__ = ["ArmChoice", "ArmEntry", "ArmFolderEntry", "ArmOptionsEntry"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
 
@@ -37,17 +37,32 @@ class ArmFolderEntry(_Table):
         return PurePosixPath(self.folder).name
 
 
+class ArmOptionsEntry(_Table):
+    """A registered arm with options of the experiment's own."""
+
+    name: Name
+    """The registered arm's name."""
+    options: dict[str, Any] = {}
+    """What the arm is made with, by the names that it knows; they are part of what is pinned of it."""
+    corpus: str | None = None
+    """A file that the arm works with, relative to the experiment file; its bytes are pinned."""
+
+
 def _kind(value: Any) -> str:
-    """Which of the three an entry is meant to be, so that a fault is told of that one alone."""
+    """Which of the four an entry is meant to be, so that a fault is told of that one alone."""
     if isinstance(value, dict):
-        return "ArmFolderEntry" if "folder" in value else "ArmEntry"
-    return type(value).__name__ if isinstance(value, (ArmEntry, ArmFolderEntry)) else "constrained-str"
+        if "folder" in value:
+            return "ArmFolderEntry"
+        return "ArmOptionsEntry" if {"options", "corpus"} & set(value) else "ArmEntry"
+    known = isinstance(value, (ArmEntry, ArmFolderEntry, ArmOptionsEntry))
+    return type(value).__name__ if known else "constrained-str"
 
 
 ArmChoice: TypeAlias = Annotated[
     Annotated[Name, Tag("constrained-str")]
     | Annotated[ArmEntry, Tag("ArmEntry")]
-    | Annotated[ArmFolderEntry, Tag("ArmFolderEntry")],
+    | Annotated[ArmFolderEntry, Tag("ArmFolderEntry")]
+    | Annotated[ArmOptionsEntry, Tag("ArmOptionsEntry")],
     Discriminator(_kind),
 ]
-"""A registered name, or an arm of the experiment's own."""
+"""A registered name, one with options, or an arm of the experiment's own."""

@@ -10,7 +10,7 @@ from harness.errors import unknown_name
 
 __all__ = ["explain"]
 
-_TAGS = {"constrained-str", "ArmEntry", "ArmFolderEntry"}
+_TAGS = {"constrained-str", "ArmEntry", "ArmFolderEntry", "ArmOptionsEntry"}
 """What pydantic says of which kind of entry a fault is in, which is nothing that a person wrote."""
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+from cells.arm_making import made_arm
 from cells.audit.findings import AuditedRun, Events
 from cells.mirrors import mirror_sources
-from cells.parts import StoreOrigin, made_arm
+from cells.parts import StoreOrigin
 from cells.pools.candidates import Pool, parse_pool
 from harness.briefing import briefing_code
 from harness.canonical import digest_bytes

@@ -74,14 +74,20 @@ def arm_list(
 def arm_check(
     name: Annotated[str, typer.Argument(help="A registered arm, an arm's folder, or a text file of your own.")],
     *,
+    experiment: Annotated[
+        Path | None, typer.Option("--experiment", help="Take the arm as this experiment makes it, options included.")
+    ] = None,
+    pool: Annotated[
+        Path | None, typer.Option("--pool", help="Say on how many of this pool's candidates its controller fires.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check an arm: its bytes, what it may see, its words, and a placebo against its treatment."""
+    """Check an arm: its bytes, what it may see, its words, a placebo against its treatment, a controller on a pool."""
     from dataclasses import asdict
 
     from cells.arm_listing import checked
 
-    findings = checked(name)
+    findings = checked(name, experiment=experiment, pool=pool)
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:

@@ -53,8 +53,9 @@ TICK = counter()
 
 @pytest.mark.parametrize("name", sorted(plugins.table("arms")))
 def test_registered_arms_are_clean(name):
-    """No arm that is installed has an error or a warning."""
-    assert [finding for finding in check_arm(plugins.load("arms", name)()) if finding.level != "note"] == []
+    """No arm that is installed has an error or a warning, but for those that lack a corpus, which say so."""
+    found = [finding.rule for finding in check_arm(plugins.load("arms", name)()) if finding.level != "note"]
+    assert found == (["lacks"] if name.startswith(("INVERT", "LINUCB")) else [])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Controllers: what a packet says of a failed solution, chosen by a rule."""
