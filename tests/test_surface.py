@@ -17,6 +17,8 @@ from cells.audit.auditing import audit_run, keep_audit, names_of_invariants, say
 from cells.checking import How, check_tasks, keep, run_cases
 from cells.cli import app
 from cells.cli.door import ExitCode
+from cells.promotion.effect import Effect
+from cells.promotion.promoted import Audited, Figures, Promotion, Target
 from cells.rescore import rescore
 from cells.run import run
 from fences.policy import FencePolicy
@@ -291,7 +293,8 @@ def test_every_field_of_an_entry_is_documented(tmp_path, monkeypatch):
     """What a real run writes into the body of an entry stands in the section of its kind."""
     bodies = written_bodies(tmp_path, monkeypatch)
     # Fakes have no fence and no image.
-    assert set(bodies) == appended_kinds(ROOT) - {"fence.probed", "judging.probed", "leaks.searched"}
+    assert set(bodies) == appended_kinds(ROOT) - {"effect.promoted", "fence.probed", "judging.probed", "leaks.searched"}
+    bodies["effect.promoted"] = set(Promotion.model_fields)
     bodies["leaks.searched"] = {"image", "files", "leaks", "not_looked_into", "too_short_to_find", "where", "what"}
     bodies["fence.probed"] = {"receipt", "receipt_digest", "rows", *Receipt.__dataclass_fields__}
     for kind, names in bodies.items():
@@ -303,6 +306,12 @@ def test_every_field_of_an_amendment_is_documented():
     text = page("amendments.md")
     names = {*Amendment.model_fields, *Withdrawal.model_fields, *Notice.model_fields, *NEVER}
     assert not_named(names, text) == set()
+
+
+def test_every_field_of_a_promotion_is_documented():
+    """On its own page."""
+    names = {name for part in (Audited, Effect, Figures, Target) for name in part.model_fields}
+    assert not_named(names, page("promotions.md")) == set()
 
 
 def test_every_invariant_is_documented():
