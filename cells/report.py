@@ -7,7 +7,7 @@ exist is printed as `undefined`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from shlex import quote
 
@@ -30,6 +30,7 @@ from cells.report_sections import (
     registration_parts,
     rows_sheet,
 )
+from cells.revision_view import WITHHELD, revision_sheets
 from cells.score_tables import (
     arm_cost_sheet,
     class_sheets,
@@ -56,6 +57,7 @@ def document_of(facts: ReportFacts) -> Document:
         _section("Census", [*class_sheets(board), rate_sheet(board)]),
         _section("Conditions", [condition_sheet(board)]),
         _section("Contrasts", _tests(facts)),
+        *_revision_sections(facts),
         *_promotion_sections(facts),
         _section("Predictions", prediction_parts(facts.foretold)),
         _section("Cost", _costs(facts)),
@@ -98,11 +100,20 @@ def _tests(facts: ReportFacts) -> list[Part | None]:
     return [*sheets, discordant_plot(board), *premium_plots(board), unlock_plot(facts.unlocks)]
 
 
+def _revision_sections(facts: ReportFacts) -> list[Section]:
+    """What revisions kept, lost, harmed and repaired: of a run whose seat revises."""
+    if facts.revisions is None or not facts.revisions.arms:
+        return []
+    final = facts.board.status == "final"
+    sheets: list[Part | None] = [*revision_sheets(facts.revisions, final=final)]
+    return [_section("Revisions", sheets if final else [*sheets, Prose(text=f"{WITHHELD.capitalize()}.")])]
+
+
 def _promotion_sections(facts: ReportFacts) -> list[Section]:
     """What this run confirms, and where effects of its own went: of most runs neither."""
     confirms = confirmed_parts(facts.confirms, facts.board, facts.audits)
     promoted = [rows_sheet("Effects that were promoted", facts.promotions)] if facts.promotions else []
-    named = {"Discovery": confirms, "Promotions": promoted}
+    named: dict[str, Sequence[Part]] = {"Discovery": confirms, "Promotions": promoted}
     return [_section(title, parts) for title, parts in named.items() if parts]
 
 

@@ -18,7 +18,10 @@ from cells.gate_trips import GateTrips, read_trips
 from cells.plan import Progress, read_run
 from cells.promotion.facts import confirmed_facts, promoted_facts
 from cells.readings import Scoreboard, scoreboard_to_json
-from cells.settled import settle
+from cells.revision_reading import RevisionReading, read_revisions
+from cells.revision_view import revisions_to_json
+from cells.settled import Settled, settle
+from cells.strata import placer
 from cells.unlocks import Unlocks, read_unlocks
 from harness.blobs import BlobStore
 from harness.experiment import Experiment
@@ -36,10 +39,11 @@ class ReportFacts:
     `registration` is the content of `registration.json`, with its `digest`. `probes` are the rows of the last fence
     probing, as the record keeps them. `controls` are the referee's: each row has `task`, `name`, `reading`, `standing`,
     `held`. `plan` holds facts about the run that stand in no other table, by name; `gates` what was refused, and how it
-    would have read; `cells` a line for each declared cell; `unlocks` are empty where no seat worked in rounds;
-    `foretold` is what became of what was said beforehand, None if nothing was. `board`, and with it `cells`, is the
-    reading as it was frozen; `amended` stands beside it where there are `amendments`; `audits` are the kept verdicts;
-    `confirms` are the promotions that this run confirms, `promotions` those of its own effects.
+    would have read; `cells` a line for each declared cell; `unlocks` are empty where no seat worked in rounds,
+    `revisions` None where none revised; `foretold` is what became of what was said beforehand, None if nothing was.
+    `board`, and with it `cells`, is the reading as it was frozen; `amended` stands beside it where there are
+    `amendments`; `audits` are the kept verdicts; `confirms` are the promotions that this run confirms, `promotions`
+    those of its own effects.
     """
 
     registration: Mapping[str, Any]
@@ -50,6 +54,7 @@ class ReportFacts:
     gates: GateTrips
     cells: Sequence[CellLine] = ()
     unlocks: Sequence[Unlocks] = ()
+    revisions: RevisionReading | None = None
     foretold: Foretold | None = None
     amended: Scoreboard | None = None
     amendments: Sequence[Amended] = ()
@@ -90,6 +95,7 @@ def facts_to_json(facts: ReportFacts) -> dict[str, Any]:
         "gates": asdict(facts.gates),
         "cells": [asdict(cell) for cell in facts.cells],
         "unlocks": [asdict(item) for item in facts.unlocks],
+        "revisions": _revision_facts(facts),
         "foretold": None if facts.foretold is None else foretold_to_json(facts.foretold),
         "amended": None if facts.amended is None else scoreboard_to_json(facts.amended),
         "amendments": [amendment_facts(item) for item in facts.amendments],
@@ -139,8 +145,22 @@ def run_facts(folder: Path) -> ReportFacts:
         gates=read_trips(registration, progress.outcomes(), {}, BlobStore(folder / "blobs")),
         cells=tuple(cell_lines(registration.id, settled)),
         unlocks=read_unlocks(folder, settled),
+        revisions=_revisions(folder, registration, settled),
         foretold=_foretold(registration, found),
     )
+
+
+def _revision_facts(facts: ReportFacts) -> dict[str, Any] | None:
+    """As `proctor revisions --json` has them."""
+    final = facts.board.status == "final"
+    return None if facts.revisions is None else revisions_to_json(facts.revisions, final=final)
+
+
+def _revisions(folder: Path, registration: Registration, settled: Settled) -> RevisionReading | None:
+    """What revisions did, pairs of one task in one cluster; None of a run of another seat."""
+    if registration.experiment["seat"]["kind"] != "revise":
+        return None
+    return read_revisions(folder, settled, place=placer(("task",), ()))
 
 
 def _foretold(registration: Registration, found: Boards) -> Foretold | None:

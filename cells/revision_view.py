@@ -24,12 +24,30 @@ def revision_sheets(found: RevisionReading, *, final: bool) -> list[Sheet]:
 
 
 def revisions_to_json(found: RevisionReading, *, final: bool, **about: Any) -> dict[str, Any]:
-    """The reading and what it is of; `contrasts` is null while the record is not whole."""
+    """
+    The reading and what it is of; `contrasts` is null while the record is not whole. Each arm's `shares` are those that
+    its tables print, null where there is nothing that they would be of.
+    """
     return {
         **about,
-        "arms": [asdict(arm) for arm in found.arms],
+        "arms": [{**asdict(arm), "shares": _shares(arm)} for arm in found.arms],
         "contrasts": [asdict(item) for item in found.contrasts] if final else None,
     }
+
+
+def _shares(arm: ArmRevisions) -> dict[str, Any]:
+    return {
+        "correct": [_share(at.correct, at.known) for at in arm.by_revision],
+        "ever_correct": [_share(at.ever, at.traced) for at in arm.by_revision],
+        "lost": _share(arm.lost, arm.traced),
+        "harm": _share(arm.harmed, arm.correct_starts),
+        "repair": _share(arm.repaired, arm.wrong_starts),
+        "sound": _share(arm.sound, arm.judged),
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
 
 
 def _key(arm: ArmRevisions) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ import math
 import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -14,12 +16,15 @@ from cells.readings import score
 from cells.report import document_of
 from cells.report_facts import facts_to_json
 from cells.report_markdown import markdown_report
+from cells.revision_reading import read_revisions
 from cells.settled import settle
+from cells.strata import placer
 from harness.analysis import Analysis
 from tests.cells.page_text import Page, foreign_numbers
 from tests.cells.report_cases import ANALYSIS, full_facts, outcomes_of
 from tests.cells.scoring_cases import key, outcome
 from tests.cells.test_report import facts as small_facts
+from tests.cells.trails import events, kept
 
 
 def board_of(seed):
@@ -34,6 +39,12 @@ def facts_of(case):
             return full_facts()
         case "small":
             return small_facts()
+        case "revised":
+            return full_facts(revisions=revised())
+        case "revised, under way":
+            declared = [key(1, "A"), key(2, "A")]
+            board = score(declared, [outcome(declared[0], "PASS")], Analysis(), head="1:ab", registration_id="r")
+            return full_facts(board=board, revisions=revised())
         case "nothing recorded":
             return full_facts(
                 board=score([key(1, "A")], [], Analysis(), head=None, registration_id="r"), cells=(), unlocks=()
@@ -43,7 +54,46 @@ def facts_of(case):
             return full_facts(board=board_of(seed), cells=tuple(cell_lines("full", settle(declared, outcomes))))
 
 
-CASES = ["full", "small", "nothing recorded", 1, 2, 3]
+CASES = ["full", "small", "nothing recorded", "revised", "revised, under way", 1, 2, 3]
+
+
+@cache
+def revised():
+    """Three correct starts that a guard kept and a stale trace destroyed, one wrong start, three escalations."""
+    cells = [
+        *((task, "stale", "FAIL", events("+--", shipped="-")) for task in (1, 2, 3)),
+        *((task, "guarded", "PASS", events("+++", shipped="+", actions=["escalate", "keep"])) for task in (1, 2, 3)),
+        *((4, arm, "PASS", events("--+", shipped="+")) for arm in ("stale", "guarded")),
+    ]
+    with TemporaryDirectory() as folder:
+        outcomes = [kept(Path(folder), key(task, arm), word, told) for task, arm, word, told in cells]
+        settled = settle([one.cell for one in outcomes], outcomes)
+        return read_revisions(Path(folder), settled, place=placer(("task",), ()))
+
+
+def test_a_run_that_revised_has_a_section_of_its_own():
+    """Correct now and ever, work lost, harm, repair, soundness and escalations by arm, and the arms against each other."""
+    document = document_of(facts_of("revised"))
+    names = [section.name for section in document.sections]
+    assert names.index("revisions") == names.index("contrasts") + 1
+    for text in (markdown_report(document), " ".join(Page(html_report(document)).words)):
+        assert "arms against each other, by pairs of cells" in text
+        assert "0.750 (3/4)" in text
+    (work,) = [
+        line for line in markdown_report(document).splitlines() if line.startswith("| guarded | none | m | 4 of 4")
+    ]
+    assert work == "| guarded | none | m | 4 of 4 | 0.000 (0/4) | 0.000 (0/3) | 1.000 (1/1) | 1.000 (4/4) | 0 | 0 | 3 |"
+
+
+def test_revisions_of_a_run_under_way_are_not_compared():
+    """Nor has the JSON any comparison; a run of another seat has no section at all."""
+    facts = facts_of("revised, under way")
+    text = markdown_report(document_of(facts))
+    assert "by pairs of cells" not in text
+    assert "Comparisons are withheld until the record is whole." in text
+    assert facts_to_json(facts)["revisions"]["contrasts"] is None
+    assert facts_to_json(facts_of("full"))["revisions"] is None
+    assert "## Revisions" not in markdown_report(document_of(facts_of("full")))
 
 
 @pytest.mark.parametrize("case", CASES)

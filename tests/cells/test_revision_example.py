@@ -76,6 +76,12 @@ async def test_a_stale_trace_destroys_what_the_guard_keeps(tmp_path, monkeypatch
     code, text = told(folder)
     assert code == 0
     assert "0.800 (4/5)" in text
+    reported = CliRunner().invoke(get_command(app), ["report", str(folder)])
+    assert reported.exit_code == 0, reported.output
+    for name in ("report.md", "report.html"):
+        page = (folder / name).read_text("utf-8")
+        assert ">Revisions<" in page or "## Revisions" in page
+        assert "0.800 (4/5)" in page
 
 
 async def test_prose_changes_nothing_and_nothing_is_lost_in_bytes(tmp_path, monkeypatch):
