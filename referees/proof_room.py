@@ -18,6 +18,8 @@ from referees.proof_card import ProofLimits
 
 __all__ = ["Lab", "Ran", "said"]
 
+OWN_BYTES = 64 << 20
+"""Bytes of memory that a room needs beside the program."""
 OUTPUT_BYTES = 8 << 20
 """How much of a program's output is read; what says more can't be taken at its word."""
 
@@ -71,7 +73,8 @@ class Lab:
         cut one byte after the most that it may have.
 
         Raises `RefereeError` where nobody could say how the program ended and, for one that is `ours` (it compiles
-        nothing that a seat wrote), where it is not there or was killed by someone else.
+        nothing that a seat wrote), where it is not there or was killed by someone else; and what the room raises where
+        that is lost.
         """
         async with self._rooms() as room:
             await _fill(room, files)
@@ -85,6 +88,8 @@ class Lab:
                 await room.sweep()  # nothing that it left running may change a file meanwhile
                 for path in take:
                     taken |= await self._take(room, path)
+            if result.status == _KILLED:
+                await self._outlived(room, argv[0])
         return self._ran(argv[0], result, taken, ours=ours)
 
     def cut(self, ran: Ran) -> bool:
@@ -105,6 +110,22 @@ class Lab:
                 f"{path} could not be taken out of its room: {result.stderr.decode('utf-8', 'replace')[-200:]}"
             )
         return {path: result.stdout}
+
+    async def _outlived(self, room: Workspace, program: str) -> None:
+        """
+        Whether a room goes on in which a program was killed, and has the memory that the program was promised: else it
+        was none of the program's doing. Raises `RefereeError`, and what the room raises.
+        """
+        alive = await room.exec(["true"])
+        if alive.status != 0:
+            raise RefereeError(f"the room was lost while {program} ran in it")
+        allowed, promised = (await room.facts()).get("memory_bytes"), self.limits.memory_bytes + OWN_BYTES
+        if isinstance(allowed, int) and 0 < allowed < promised:
+            raise RefereeError(
+                f"{program} was killed in a room that has {allowed} bytes of memory: expected {promised} or more, for "
+                "`memory_bytes` and what the room needs itself; raise memory_bytes of [referee.limits], or lower the "
+                "referee's"
+            )
 
     def _ran(self, program: str, result: ExecResult, taken: Mapping[str, bytes], *, ours: bool) -> Ran:
         status = _known(program, result)

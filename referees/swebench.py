@@ -124,11 +124,14 @@ class SweBenchReferee:
 
 
 async def _judged(order: dict[str, Any], card: SweBenchCard) -> tuple[str, tuple[TierReading, ...], str]:
-    """Run it, and a run that took too long once more: that alone could be the machine's load."""
+    """
+    Run it, and once more where it took too long or its patch was not applied: a machine's load could be the reason, or
+    a container that was killed in that moment.
+    """
     if not order["patch"].strip():
         return "NO_PATCH", (), "the exhibit has no patch, and differs in nothing from the environment"
     answer = await answered(order)
-    if answer["end"] == "timeout":
+    if answer["end"] in ("timeout", "patch failed"):
         answer = await answered(order)
     if answer["end"] == "timeout":
         return "TIMEOUT", (), f"the tests were not done within {card.timeout_s} s, twice"

@@ -14,6 +14,7 @@ import importlib.util
 import io
 import json
 import os
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -29,6 +30,8 @@ _REPLACED = {
 _IF_MISSING = {"tqdm": ("tqdm",), "unidiff": ("PatchSet",), "yaml": ("safe_load",)}
 _CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"]
 """What package managers and test runners need as a root of their own; no more than the engine's default set."""
+_ROOM_BYTES = 64 << 20
+"""Bytes on the engine's disk without which a failed run may be the disk's doing."""
 _TOLD = 64 << 10
 """Characters of the package's own log that are told, from the end."""
 
@@ -130,8 +133,26 @@ def ran(order: dict[str, Any]) -> dict[str, Any]:
             )
     finally:
         client.containers.remove_all()
+    free = _free_bytes(engine)
     folder = Path("logs/run_evaluation", order["nonce"], "exhibit", instance["instance_id"])
-    return _told(done, said.getvalue(), folder, started=bool(client.containers.made))
+    return _on_disk(_told(done, said.getvalue(), folder, started=bool(client.containers.made)), free)
+
+
+def _on_disk(told: dict[str, Any], free: int | None) -> dict[str, Any]:
+    """What is told, unless there is so little space that it may be the disk's doing."""
+    if free is None or free >= _ROOM_BYTES or told["end"] == "failed":
+        return told
+    full = f"the engine's disk has {free} bytes free: expected {_ROOM_BYTES} or more, or no outcome can be trusted"
+    return {"end": "failed", "log": full}
+
+
+def _free_bytes(engine: Any) -> int | None:
+    """
+    What is free where the engine keeps its containers, once that of the run is removed with all that it wrote; None
+    where that place is not on this machine.
+    """
+    place = Path(str(engine.info().get("DockerRootDir") or ""))
+    return shutil.disk_usage(place).free if place.is_absolute() and place.is_dir() else None
 
 
 def _told(done: Any, said: str, folder: Path, *, started: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harness.errors import WorkspaceError
 from harness.walls import ExecResult
 
 __all__ = ["Played", "ScriptedRooms", "vo"]
@@ -30,13 +31,14 @@ def vo(library: bytes, *others: tuple[str, bytes]) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """What one program did: its end and outputs, and the files that it left."""
+    """What one program did: its end and outputs, and the files that it left; without `room` it took that with it."""
 
     status: int | None = 0
     stdout: str = ""
     stderr: str = ""
     timed_out: bool = False
     cut: bool = False
+    room: bool = True
     left: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -47,8 +49,9 @@ Script = Callable[[Sequence[str], Mapping[str, bytes]], Played]
 class ScriptedRooms:
     """Opens rooms that play by the script; `ran` keeps the words of each program, and `held` the files of its room."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, *, memory_bytes: int = 3 << 30) -> None:
         self.script = script
+        self.memory_bytes = memory_bytes
         self.ran: list[list[str]] = []
         self.held: list[dict[str, bytes]] = []
 
@@ -62,11 +65,19 @@ class _Room:
     def __init__(self, rooms: ScriptedRooms) -> None:
         self.rooms = rooms
         self.files: dict[str, bytes] = {}
+        self.lost = False
+
+    async def facts(self) -> Mapping[str, Any]:
+        return {"memory_bytes": self.rooms.memory_bytes}
 
     async def exec(
         self, argv: Sequence[str], *, stdin: bytes = b"", output_bytes: int = 1 << 20, **_: Any
     ) -> ExecResult:
         done = ExecResult(stdout=b"", stderr=b"", status=0, seconds=0.1)
+        if self.lost:
+            raise WorkspaceError("the container is not running")
+        if argv == ["true"]:
+            return done
         if argv[0] == "tar":
             with tarfile.open(fileobj=io.BytesIO(stdin)) as archive:
                 for entry in archive:
@@ -82,6 +93,7 @@ class _Room:
         self.rooms.held.append(dict(self.files))
         played = self.rooms.script(words, self.files)
         self.files |= played.left
+        self.lost = not played.room
         return replace(
             done,
             status=played.status,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from harness.errors import ExperimentError, RefereeError, TaskError
+from harness.errors import Blamed, ExperimentError, RefereeError, TaskError
 from harness.tasks.task import OpenHalf, SealedHalf
 from harness.tree import Exhibit, Tree
 from harness.values import Verdict
@@ -184,6 +184,23 @@ async def test_what_is_the_referee_s_failure(steps: Steps, said: str) -> None:
     """Nothing is said of the exhibit."""
     with pytest.raises(RefereeError, match=said):
         await judged(Programs(**steps))
+
+
+@pytest.mark.parametrize("step", ["kit", "compile", "kernel", "statement", "used"])
+async def test_a_room_that_is_killed_is_nobodys_fail(step: str) -> None:
+    """Docker says of each program in a container that was killed what it says of one that was: status 137."""
+    with pytest.raises(Blamed, match=r"not running|killed in its room"):
+        await judged(Programs(**{step: Played(status=137, room=False)}))
+
+
+@pytest.mark.parametrize("step", ["compile", "used"])
+async def test_a_room_with_less_memory_than_the_limit_is_nobodys_fail(step: str) -> None:
+    """What is killed there may have kept to its limit; in a room with enough memory it had not."""
+    killed = {step: Played(status=137)}
+    assert (await judged(Programs(**killed))).reading == "MEMORY"
+    rooms = ScriptedRooms(Programs(**killed), memory_bytes=512 << 20)
+    with pytest.raises(RefereeError, match="536870912 bytes of memory: expected 872415232 or more"):
+        await rocq().judge(Exhibit(tree=Tree.of({"Proof.v": "proof"})), OPEN, SEALED, rooms)
 
 
 async def test_the_clock_is_asked_twice() -> None:

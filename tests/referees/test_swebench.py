@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.errors import ExperimentError, RefereeError, TaskError
 from harness.tasks.task import OpenHalf, SealedHalf
-from harness.tree import Exhibit, Tree
+from harness.tree import Exhibit, File, Tree
 from referees import swebench, swebench_worker
 from referees.swebench import SweBenchReferee
 from referees.swebench_patch import patch_of
@@ -68,7 +70,8 @@ TIMEOUT = {"end": "timeout", "log": ""}
         ([{"end": "graded", "report": {"resolved": False}}], "UNRESOLVED", "rejected"),
         # Only the truth value of the package's own report is a yes.
         ([{"end": "graded", "report": {**REPORT, "resolved": "yes"}}], "UNRESOLVED", "rejected"),
-        ([{"end": "patch failed", "log": "no"}], "PATCH_FAILED", "rejected"),
+        ([{"end": "patch failed", "log": "no"}] * 2, "PATCH_FAILED", "rejected"),
+        ([{"end": "patch failed", "log": "no"}, {"end": "graded", "report": REPORT}], "RESOLVED", "accepted"),
         ([TIMEOUT, TIMEOUT], "TIMEOUT", "rejected"),
         ([TIMEOUT, {"end": "graded", "report": REPORT}], "RESOLVED", "accepted"),
     ],
@@ -76,7 +79,7 @@ TIMEOUT = {"end": "timeout", "log": ""}
 async def test_classes(
     monkeypatch: pytest.MonkeyPatch, answers: list[dict[str, Any]], reading: str, standing: str
 ) -> None:
-    """Each end has its class; a time-out counts if it comes twice."""
+    """Each end has its class; a time-out, and a patch that is not applied, count if they come twice."""
     verdict, orders = await judged(monkeypatch, Tree.of({"patch.diff": "a patch"}), *answers)
     assert (verdict.reading, verdict.standing, len(orders)) == (reading, standing, len(answers))
     if reading == "RESOLVED":
@@ -113,6 +116,43 @@ def test_patches_apply(tmp_path: Path) -> None:
     left = Tree.from_folder(tmp_path)
     assert {path: left[path] for path in left if path != "d.bin"} == {p: new[p] for p in new if p != "d.bin"}
     assert patch_of(old, old, "patch.diff") == ""
+
+
+def test_patches_keep_what_is_executable(tmp_path: Path) -> None:
+    """A new file's bit, one that is lost and one that is won, of a text as of what is none; git gives it back."""
+    import subprocess
+
+    def tree(**files: tuple[bytes, bool]) -> Tree:
+        return Tree({name: File(data=data, executable=bit) for name, (data, bit) in files.items()})
+
+    old = tree(
+        kept=(b"a\n", True), won=(b"b\n", False), lost=(b"c\n", True), binary=(b"\xff", False), gone=(b"d\n", True)
+    )
+    new = tree(kept=(b"A\n", True), won=(b"b\n", True), lost=(b"C\n", False), binary=(b"\xff", True), new=(b"e\n", True),
+               empty=(b"", True))  # fmt: skip
+    for path, file in old.files.items():
+        (tmp_path / path).write_bytes(file.data)
+        (tmp_path / path).chmod(0o755 if file.executable else 0o644)
+    patch = patch_of(new, old, "patch.diff")
+    done = subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=patch.encode(), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert Tree.from_folder(tmp_path) == new
+
+
+def test_a_full_disk_of_the_engine_is_nobodys_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is free is looked up where the engine keeps its containers; an engine elsewhere is not asked."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=len(str(path))))
+    told = [{"DockerRootDir": str(tmp_path)}, {"DockerRootDir": "/nowhere/at/all"}, {}]
+    found = [swebench_worker._free_bytes(SimpleNamespace(info=lambda facts=facts: facts)) for facts in told]
+    assert found == [len(str(tmp_path)), None, None]
+    for end, free, kept in (
+        ("graded", 1, False),
+        ("graded", 1 << 30, True),
+        ("graded", None, True),
+        ("failed", 1, True),
+    ):
+        answer = {"end": end, "log": "said"}
+        assert (swebench_worker._on_disk(answer, free) == answer) is kept
 
 
 class FakeContainers:
