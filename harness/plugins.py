@@ -86,8 +86,8 @@ def load(kind: Kind, name: str) -> Any:
     """
     The callable that makes plugin `name`. Raises `PluginError` when it is unknown or can't be imported.
 
-    An arm, probe, model provider or workspace backend is made with no argument, a referee with the mapping of its
-    options, a seat with its options as keyword arguments.
+    A probe, model provider or workspace backend is made with no argument, a referee with the mapping of its options, a
+    seat with its options as keyword arguments, and so an arm that an experiment gives any.
     """
     known = table(kind)
     if name not in known:

@@ -99,7 +99,7 @@ def test_a_missing_key_would_be_seen():
 def test_every_key_behind_a_hash_is_known_and_has_a_valid_value():
     """With every `#` taken away the whole file still parses, and so do the options of its parts."""
     experiment = parse_experiment(UNCOMMENTED)
-    assert experiment.arm_names() == ["B", "P", "mine", "mine-too"]
+    assert experiment.arm_names() == ["B", "P", "mine", "mine-too", "LINUCB"]
     assert [model.name for model in experiment.models] == ["small", "hosted"]
     assert set(OneShotSeat(**experiment.seat.options).options()) >= set(experiment.seat.options)
     assert FencePolicy.from_mapping(experiment.fence, experiment.workspace.limits.model_dump()) == FencePolicy()

@@ -162,7 +162,7 @@ class AssumptionInversion:
         self.lacks = (
             None
             if corpus is not None
-            else 'a corpus of assumptions: write { name = "INVERT", corpus = "FILE" } among the arms, and for mirrors too'
+            else 'a corpus of assumptions: give it, and each of its mirrors, corpus = "FILE" in the experiment file'
         )
         self.settings: Mapping[str, Any] = {"corpus": None if corpus is None else digest_bytes(corpus)}
         self.templates: Mapping[str, str] = {**_TEMPLATES, **_worded(self._corpus or {})}
