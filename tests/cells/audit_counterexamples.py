@@ -22,6 +22,7 @@ from tests.cells.audited import (
     retold,
     without,
 )
+from tests.cells.promoted import confirming_a_made_up_effect
 
 Tamper = Callable[[Path], object]
 """What is done to the folder of a clean run."""
@@ -116,6 +117,16 @@ def other_seed(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**event, "seed": 7} if event["n"] == first else event for event in events]
 
 
+def drawn_elsewhere(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every round says that it was drawn by the payload of the same cell and call in another namespace."""
+    return [
+        {**event, "seed_payload": event["seed_payload"].replace("fake|", "elsewhere|", 1)}
+        if event["event"] == "round"
+        else event
+        for event in events
+    ]
+
+
 def reused(folder: Path) -> None:
     """An earlier run has the same output by the same seed, to another prompt."""
     other = folder.parent / "other"
@@ -130,6 +141,13 @@ def reused(folder: Path) -> None:
             event["messages"][-1]["content"] += " Be brief."
         lines.append(json.dumps({**event, "at": "2000-01-01T00:00:00.000Z"}))
     (other / "transcripts" / path.name).write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def taken_from_the_discovery(folder: Path) -> None:
+    """The discovery has the same output by the same seed, to another prompt, though its seeds are of another namespace."""
+    reused(folder)
+    (folder.parent / "other" / "registration.json").unlink()
+    confirming_a_made_up_effect(folder, discovery="other")
 
 
 def priced_lower(body: dict[str, Any]) -> dict[str, Any]:
@@ -185,6 +203,8 @@ BROKEN: dict[str, Tamper] = {
     "spend-adds-up": edited(changed("cell.ended", part("spend", charged_tokens=1), which=-1)),
     "prices": edited(changed("cell.ended", priced_lower, which=-1)),
     "amendments": lambda folder: amended(folder, outcomes=3),
+    "promotions": edited(lambda entries: [*entries, replace(entries[-1], kind="effect.promoted", body={})]),
+    "discovery-apart": taken_from_the_discovery,
 }
 """For each invariant a tampering that breaks it, and no other."""
 
@@ -275,6 +295,10 @@ MORE: dict[str, tuple[Tamper, str]] = {
     "an amendment of what is frozen": (
         lambda folder: amended(folder, content={**AMENDMENT, "alpha": 0.5}),
         "amendments",
+    ),
+    "a call that was drawn as the discovery draws": (
+        lambda folder: retold(confirming_a_made_up_effect(folder, discovery="other"), drawn_elsewhere),
+        "discovery-apart",
     ),
     "an entry that no reader can read": (
         edited(changed("fence.probed", lambda _body: ["rows"])),

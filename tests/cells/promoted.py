@@ -12,11 +12,19 @@ import anyio
 import pytest
 
 from cells.freeze import freeze
-from cells.promotion.effect import Effect
+from cells.promotion.effect import Effect, effect_of
+from cells.promotion.links import KIND
+from cells.promotion.promoted import Audited, Figures, Promotion, Target, experiment_digest
 from cells.promotion.promoting import Made, promote
 from cells.run import run
+from harness.blobs import BlobStore
 from harness.clock import SystemClock
+from harness.record import encode_line
+from harness.registration import load_registration
+from tests.cells.audited import reregistered
 from tests.cells.houses import Quiet, fake_backend, fakes, write_experiment
+
+LONG_AGO = "2000-01-01T00:00:00.000Z"
 
 SWAPPED = """
 [[analysis.contrasts]]
@@ -116,3 +124,37 @@ def effect(**changes: Any) -> Effect:
         "units": ("b|m|1", "b|m|2"),
     }
     return Effect(**{**values, **changes})
+
+
+def confirming_a_made_up_effect(folder: Path, *, discovery: str) -> Path:
+    """Write another registration in the place of a run's: it confirms an effect of a run that isn't at hand, and fits."""
+    registration = load_registration(folder)
+    row = {"discovery": discovery, "effect": "P over B", "contrast": "P over B", "promotion": "p.json"}
+    experiment = {**registration.experiment, "confirms": [{**row, "disjoint": False, "direction": None}]}
+    seen = {"groups": None, "pairs": {"treatment_only": 1, "control_only": 0}}
+    content = Promotion(
+        number=1,
+        dated=LONG_AGO,
+        discovery=discovery,
+        registration="0" * 64,
+        seed_namespace="elsewhere",
+        head=f"0:{'0' * 64}",
+        audit=Audited(verdict="CLEAN", head=f"0:{'0' * 64}", kept=()),
+        effect=effect_of(registration, "P over B"),
+        figures=Figures(label="discovery", note="made up", reading=seen, amended=None),
+        confirmation=Target(
+            name="fake",
+            seed_namespace="fake",
+            contrast="P over B",
+            alternative="greater",
+            direction=None,
+            disjoint=False,
+            shared_units=3,
+            experiment=experiment_digest(experiment),
+            file="0" * 64,
+        ),
+        repository=None,
+    )
+    line, sha256 = encode_line(seq=1, at=LONG_AGO, kind=KIND, body=content.model_dump(mode="json"), prev="0" * 64)
+    pin = {"sha256": BlobStore(folder / "blobs").put(line + b"\n"), "discovery": discovery, "line": f"1:{sha256}"}
+    return reregistered(folder, experiment=experiment, pins={**registration.pins, "promotion p.json": pin})
