@@ -77,15 +77,12 @@ def test_all_three_hold_their_audits(name: str, facts: tuple[Fact, ...]) -> None
 def test_lines_of_every_length_have_their_mirrors(name: str, length: int) -> None:
     """However long the lines of a treatment are, a placebo and a decoy of the same length can be had."""
     values = str([-2, *[1] * (length // 3)])
-    fact = line(
-        f"add({values}, [])", values[:length] if length < 200 else "[]", observed="None" if length > 500 else values
-    )
-    own, copied, state = scene(name, previous((fact,)))
+    fact = line(f"add({values}, [])", "[]", observed="None" if length > 500 else values)
+    _own, copied, state = scene(name, previous((fact,)))
     assert state.bullets
     assert all(len(one) <= LINE_CHARS for one in state.block.split("\n"))
     for arm in GROUPS[name][1:]:
         audit_packet(arm, copied, state, arm.render(copied))
-    del own
 
 
 @pytest.mark.parametrize("name", GROUPS)
@@ -106,7 +103,7 @@ def test_where_it_does_not_fire_the_packets_are_ps(name: str) -> None:
 
 def test_a_decoy_has_the_form_of_the_line_whose_place_it_takes() -> None:
     """An exception stands for an exception, an end for an end; none is about the task, and another seed draws others."""
-    own, copied, state = scene("TRACE")
+    _own, copied, state = scene("TRACE")
     lines = shown(trace_decoy().render(copied), copied).block.split("\n")
     words = ["raised", "was ended", "which is", "off by"]
     assert [next(word for word in words if word in one) for one in lines] == [
@@ -116,7 +113,6 @@ def test_a_decoy_has_the_form_of_the_line_whose_place_it_takes() -> None:
     assert len(set(lines)) == len(lines)
     seeds = {trace_decoy(seed=seed).render(copied) for seed in ("", "a", "b", "c")}
     assert len(seeds) > 1
-    del own
 
 
 @pytest.mark.parametrize("name", ["KERNEL", "INVERT"])
