@@ -47,6 +47,8 @@ def _pin_lines(pins: Mapping[str, Any]) -> Iterator[str]:
     for name, pin in pins.items():
         if name.startswith("rate card "):
             yield f"  prices: {name.removeprefix('rate card ')} of {pin['date']}, sha256 {pin['sha256']}"
+        if name.startswith("promotion "):
+            yield f"  confirms an effect of {pin['discovery']}, promoted by line {pin['line']} of its record"
         if name.startswith("prompt count "):
             most = pins["seat options"]["max_prompt_tokens"]
             yield f"  prompts of {name.removeprefix('prompt count ')}: at most {most} tokens, by {pin['by']}"

@@ -37,7 +37,7 @@ def refuse_bad_confirms(entries: Sequence[ConfirmsEntry], contrasts: Collection[
     for entry in entries:
         if entry.contrast not in contrasts:
             raise ValueError(f"confirms: {unknown_name('contrast', entry.contrast, contrasts)}")
-    alone = {
+    alone: dict[str, list[object]] = {
         "contrast": [entry.contrast for entry in entries],
         "promotion": [entry.promotion for entry in entries],
         "discovery and effect": [(entry.discovery, entry.effect) for entry in entries],

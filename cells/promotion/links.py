@@ -22,7 +22,6 @@ __all__ = [
     "PIN",
     "Confirmation",
     "confirmations_beside",
-    "discoveries_of",
     "end_faults",
     "line_bytes",
     "line_of_file",
@@ -47,6 +46,11 @@ class Confirmation:
     played: bool
     pins: Mapping[str, Mapping[str, Any]]
 
+    @property
+    def discoveries(self) -> frozenset[str]:
+        """The runs whose effects it confirms."""
+        return frozenset(str(pin.get("discovery")) for pin in self.pins.values())
+
 
 def line_bytes(entry: Entry) -> bytes:
     """The line of the record that an entry is, with its end."""
@@ -67,12 +71,6 @@ def confirmations_beside(folder: Path) -> Iterator[Confirmation]:
         found = _confirmation(path)
         if found is not None:
             yield found
-
-
-def discoveries_of(folder: Path) -> tuple[str, ...]:
-    """The runs that a run's registration names as its discoveries."""
-    found = _confirmation(folder / "registration.json")
-    return () if found is None else tuple(dict.fromkeys(str(pin.get("discovery")) for pin in found.pins.values()))
 
 
 def _confirmation(path: Path) -> Confirmation | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from cells.promotion.links import Confirmation, confirmations_beside, discoveries_of
+from cells.promotion.links import confirmations_beside
 from harness.errors import DeclarationError
 
 __all__ = ["refuse_pooled"]
@@ -40,10 +40,10 @@ def refuse_pooled(sets: Iterable[_Set], folders: Iterable[Path]) -> None:
 def _lineage(folders: Iterable[Path]) -> Mapping[str, frozenset[str]]:
     """By run, all that it confirms, and all that those confirm."""
     direct: dict[str, set[str]] = {}
-    for folder in folders:
-        near: list[Confirmation] = list(confirmations_beside(folder))
-        for each in near:
-            direct.setdefault(each.id, set()).update(discoveries_of(each.folder))
+    near = {folder.resolve().parent: folder for folder in folders}
+    for folder in near.values():
+        for each in confirmations_beside(folder):
+            direct.setdefault(each.id, set()).update(each.discoveries)
     return {run: frozenset(_all(run, direct, set())) for run in direct}
 
 

@@ -6,18 +6,23 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from cells.audit.auditing import audit_run, keep_audit
 from cells.declared.opening import read_declared
+from cells.freeze import reopen
+from cells.freeze_view import freeze_lines
 from cells.promotion.effect import contrast_of, effect_of, seen_in
 from cells.promotion.fitting import Discovered, unfit
 from cells.promotion.links import line_of_file
 from cells.promotion.promoted import promotions_in, read_promotion
+from cells.promotion.unpooled import refuse_pooled
 from cells.report import document_of
 from cells.report_facts import facts_to_json, run_facts
 from cells.report_files import write_document
@@ -27,7 +32,7 @@ from harness.confirmation import ConfirmsEntry
 from harness.errors import BusyError, DeclarationError, ExperimentError, GateRefused, IntegrityError, UsageError
 from harness.experiment import load_experiment
 from harness.record import Record
-from harness.registration import Registration, load_registration
+from harness.registration import load_registration
 from tests.cells.audited import changed, rechained, reregistered, without
 from tests.cells.promoted import confirmation_of, discovery_in, effect, frozen_at, played, promoted, workshop
 from tests.cells.test_cli import proctor
@@ -219,12 +224,8 @@ def test_a_direction_is_the_registered_one_or_is_named(
     registration = load_registration(original)
     analysis = dict(registration.experiment["analysis"])
     first = {**analysis["contrasts"][0], "alternative": claimed}
-    other = Registration(
-        **{
-            **{name: getattr(registration, name) for name in Registration.__dataclass_fields__},
-            "experiment": {**registration.experiment, "analysis": {**analysis, "contrasts": [first]}},
-        }
-    )
+    experiment = {**registration.experiment, "analysis": {**analysis, "contrasts": [first]}}
+    other = replace(registration, experiment=experiment)
     was = effect_of(registration, "P over B").model_copy(update={"alternative": registered})
     entry = ConfirmsEntry(discovery="d", effect="e", contrast="P over B", promotion="p", direction=direction)
     faults = unfit(Discovered(effect=was, seen=seen, seed_namespace="elsewhere"), entry, other)
@@ -432,6 +433,58 @@ def test_a_reading_over_both_runs_is_refused(linked: Linked, tmp_path: Path) -> 
     for given in (places, places[:1], places[1:]):
         with pytest.raises(DeclarationError, match=r"reading 'both' has cells of the discovery fake-\w+ and of again-"):
             read_declared(pooled, runs=given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Set:
+    """A declared set of these runs' cells."""
+
+    cells: list[tuple[str, str]]
+    name: str = "pooled"
+
+
+def test_a_confirmation_of_a_confirmation_is_not_pooled_with_the_first(tmp_path: Path) -> None:
+    """Links are followed; two confirmations of one discovery are nobody's evidence twice, and may be read together."""
+    for run, discoveries in {"second": ["first"], "third": ["second"], "other": ["first"], "broken": None}.items():
+        pins = {f"promotion {name}.json": {"discovery": name} for name in discoveries or []}
+        (tmp_path / run).mkdir()
+        text = json.dumps({"id": run, "pins": pins}) if discoveries else '{"promotion '
+        (tmp_path / run / "registration.json").write_text(text, "utf-8")
+    refuse_pooled([Set(cells=[("second", "1"), ("other", "1")])], [tmp_path / "second"])
+    refuse_pooled([Set(cells=[("first", "1"), ("third", "1")])], [])
+    with pytest.raises(DeclarationError, match="cells of the discovery first and of third, which confirms an effect"):
+        refuse_pooled([Set(cells=[("first", "1"), ("third", "1")])], [tmp_path / "third", tmp_path / "other"])
+
+
+def test_a_sample_that_is_disjoint_says_so_by_itself(original: Path) -> None:
+    """The population's own word counts as the table's."""
+    registration = load_registration(original)
+    experiment = {**registration.experiment, "population": {"sample": "disjoint"}}
+    entry = ConfirmsEntry(discovery="d", effect="e", contrast="P over B", promotion="p")
+    was = effect_of(registration, "P over B")
+    found = Discovered(effect=was, seen="none", seed_namespace="elsewhere")
+    assert unfit(found, entry, registration) == []
+    (fault,) = unfit(found, entry, replace(registration, experiment=experiment))
+    assert "declared disjoint, and 3 are the discovery's" in fault
+    others = Discovered(effect=was.model_copy(update={"units": ("b|m|t",)}), seen="none", seed_namespace="elsewhere")
+    assert unfit(others, entry, replace(registration, experiment=experiment)) == []
+
+
+def test_a_confirmation_goes_on_without_its_source(linked: Linked, tmp_path: Path) -> None:
+    """The promotion is among the run's blobs; where the source is there, the file must be the one that was pinned."""
+    target = confirmation_of(linked.discovery.name, tmp_path)
+    file = target.parent / "effect.promotion.json"
+    file.write_bytes((linked.target.parent / file.name).read_bytes())
+    folder = frozen_at(target, tmp_path / "elsewhere")
+    lines = list(freeze_lines(anyio.run(partial(reopen, folder, clock=SystemClock()))))
+    assert any(
+        line.startswith(f"  confirms an effect of {linked.discovery.name}, promoted by line 20:") for line in lines
+    )
+    file.unlink()
+    with pytest.raises(ExperimentError, match="can't be read"):
+        anyio.run(partial(reopen, folder, clock=SystemClock()))
+    target.unlink()
+    assert anyio.run(partial(reopen, folder, clock=SystemClock())).registration.id == folder.name
 
 
 def test_the_report_has_both_verdicts_side_by_side(linked: Linked, tmp_path: Path) -> None:
