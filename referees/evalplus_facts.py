@@ -36,11 +36,12 @@ def facts_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[Fact, ...]
 
 
 def tests_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[TestReading, ...]:
-    """The reading of each public call; that of a violated one says the assertion, `f(1) == 2`."""
+    """The reading of each public call; of a violated one the assertion, `f(1) == 2`, of one not run why."""
     tests, violated = [], set(run.violated)
     for index, reading in enumerate(run.calls):
         fact = _fact(suite, expected, index, _TEST_CHARS) if index in violated else None
         detail = "" if fact is None else f"{fact.call} == {fact.expected}"
+        detail = run.left if reading == "NOT_RUN" else detail
         tests.append(TestReading(id=f"public[{index}]", reading=reading, detail=detail))
     return tuple(tests)
 

@@ -40,9 +40,9 @@ _BUDGET_S = 60.0
 _AGAIN = frozenset({"TIMEOUT", "MEMORY", "CRASH"})
 _SURE = frozenset({"timeout:cpu", "timeout:budget"})
 """Endings that are the candidate's doing on any machine: the processor's time that it used was counted."""
-_RESTARTS = 2
 _REST = 0.1
-"""The part of the least limit of one call that all calls after the first violation may take together."""
+"""The part of the least limit of one call that all calls after one over its time may take together."""
+_SPENT = "the tier's CPU time was used up"
 _LARGE = 64 << 10
 _INLINE = 16 << 20
 """Twice what a reference may send whole, so that whole numbers given as floats still arrive as values."""
@@ -57,7 +57,7 @@ class TierRun:
     What a tier came to: its reading, what decided it, that of each call in source order (`PASS`, the class that it came
     to, or `NOT_RUN`), and the CPU seconds of the candidate's processes, None where that is unknown. `sure` is whether
     it was a limit of the processor's time that ended it. `told` are the frames of violated public calls, as far as they
-    are short: what the candidate gave instead, a claim.
+    are short: what the candidate gave instead, a claim. `left` is why calls were not run, where some were not.
     """
 
     reading: str
@@ -66,6 +66,7 @@ class TierRun:
     cpu_s: float | None = None
     sure: bool = False
     told: Mapping[int, Frame] = field(default_factory=dict)
+    left: str = "no call was made"
 
     @property
     def passed(self) -> int:
@@ -88,6 +89,8 @@ class _Watcher:
         self.calls = ["NOT_RUN"] * suite.total(tier)
         self.event: tuple[str, str] | None = None
         self.told: dict[int, Frame] = {}
+        self.left = "no call was made"
+        self.hurried = False
         self._same: int | None = None
         self._frames = Frames()
 
@@ -96,6 +99,25 @@ class _Watcher:
         self.built = self.over = False
         self._same = 0 if self.at == 0 and self.suite.rule != "not_none" else None
         self._frames = Frames()
+
+    def ended(self, reading: str, why: str, *, spent: bool) -> bool:
+        """The process ended in call `at`, with all of the tier's time `spent` or not. Whether to go on behind it."""
+        decided = self.event is not None
+        self.note(reading, why)
+        if not self.built or self.at >= len(self.calls):
+            return False
+        if not (spent and decided):
+            self.calls[self.at] = reading
+        self.at += 1
+        if spent:
+            self.left = _SPENT
+        elif reading == "TIMEOUT" and not self.hurried:
+            # What takes too long once most often does again: the others are to be quick.
+            self.hurried = True
+            left_s = self._rest_s(sum(self.answers.cpu_s[self.at :]))
+            self.left = f"after a call over its time, those left have {left_s:.2g} s of CPU time together"
+            return self.at < len(self.calls)
+        return not spent and reading != "TIMEOUT" and self.at < len(self.calls)
 
     def note(self, reading: str, why: str) -> None:
         """The first event decides; `at` is the call it came in."""
@@ -110,14 +132,14 @@ class _Watcher:
                 return None
             piece = self.settle() + piece
         go_on = await anyio.to_thread.run_sync(self._take, piece) if len(piece) > _LARGE else self._take(piece)
-        if go_on and self.event is not None:
-            return self._rest()
+        if go_on and self.hurried:
+            return self._rest_s(sum(self.answers.cpu_s[self.at :]))
         return None if go_on else 0.0
 
-    def _rest(self) -> float:
-        """How long the calls that are left may take together when the class stands: they only add to what is told."""
+    def _rest_s(self, reference_s: float) -> float:
+        """How long the calls that are left may take together once one was over its time."""
         options = self.suite.options
-        return max(_REST * options.min_time_s, options.time_factor * sum(self.answers.cpu_s[self.at :]))
+        return max(_REST * options.min_time_s, options.time_factor * reference_s)
 
     def settle(self) -> bytes:
         """Enter what came as the reference gave it; the bytes of the frame that it ended in the middle of."""
@@ -262,26 +284,25 @@ def job_of(suite: Suite, tier: Tier, answers: Answers, code: bytes) -> Job:
 
 
 async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job, *, full: bool) -> TierRun:
+    """
+    One run of a tier. A `full` one goes on behind a call that ended its process, until all are run, the tier's time is
+    used up, or what is left behind a call over its time takes too long as well.
+    """
     watcher, cpu_s, sure = _Watcher(suite, tier, answers, full=full), 0.0, False
-    for _ in range(1 + _RESTARTS):
+    while True:
         watcher.begin()
-        ending = await cell.run(replace(job, first=watcher.at), watcher.listen)
+        ending = await cell.run(replace(job, first=watcher.at, budget=job.budget - cpu_s), watcher.listen)
         watcher.settle()
         cpu_s += ending.cpu_s
         if watcher.over or ending.word == "stopped":
             break
-        reading, why = _class_of_ending(ending.word, suite)
-        sure = watcher.event is None and ending.word in _SURE
-        watcher.note(reading, why)
-        if not watcher.built or watcher.at >= job.calls:
+        sure = sure or (watcher.event is None and ending.word in _SURE)
+        spent = ending.word == "timeout:budget" or cpu_s >= job.budget
+        if not watcher.ended(*_class_of_ending(ending.word, suite), spent=spent) or not full:
             break
-        watcher.calls[watcher.at] = reading
-        # What takes too long is not tried further: it would take too long again.
-        if not full or reading == "TIMEOUT" or watcher.at == job.calls - 1:
-            break
-        watcher.at += 1
     reading, why = watcher.event or ("PASS", "every call was accepted")
-    return TierRun(reading=reading, why=why, calls=tuple(watcher.calls), cpu_s=cpu_s, sure=sure, told=watcher.told)
+    calls = tuple(watcher.calls)
+    return TierRun(reading=reading, why=why, calls=calls, cpu_s=cpu_s, sure=sure, told=watcher.told, left=watcher.left)
 
 
 def _class_of_ending(ending: str, suite: Suite) -> tuple[str, str]:

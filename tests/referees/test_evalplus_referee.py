@@ -17,6 +17,7 @@ from harness.tasks import evalplus_inputs
 from harness.tasks.evalplus import load_evalplus
 from harness.tasks.task import SealedHalf
 from harness.tree import Dropped, Exhibit, Tree
+from referees import evalplus_tiers
 from referees.evalplus import EvalPlusReferee
 from referees.evalplus_suite import load_suite, prelude_of
 from tests.referees.evalplus_own import QUICKSTART, exhibit, own, own_home, quick, ran_reference, reading  # noqa: F401 - a fixture is used by its name
@@ -76,27 +77,51 @@ async def test_a_verdict_tells_its_public_tests_and_its_limits(tmp_path: Path) -
     assert wrong.cpu_s is not None
     assert 0 < wrong.cpu_s < 5
     unbuilt = await EvalPlusReferee().judge(exhibit("def"), task.open, task.sealed, LocalRooms())
-    assert [(test.reading, test.detail) for test in unbuilt.tests] == [("NOT_RUN", "")] * 3
+    assert [(test.reading, test.detail) for test in unbuilt.tests] == [("NOT_RUN", "no call was made")] * 3
     slow = exhibit("def f(x):\n    while x == 2: pass\n    return [x, 0.5]\n")
     stopped = await EvalPlusReferee({"min_time_s": 0.1}).judge(slow, task.open, task.sealed, LocalRooms())
-    assert [test.reading for test in stopped.tests] == ["PASS", "TIMEOUT", "NOT_RUN"]
+    assert [test.reading for test in stopped.tests] == ["PASS", "TIMEOUT", "FAIL"]
 
 
-async def test_what_is_decided_is_not_waited_for(tmp_path: Path) -> None:
-    """After a violation the rest may take a tenth of a call's limit in all: more is not run, less tells its readings."""
+SPIN = "import time\ndef f(x):\n    until = time.process_time() + ({}) * (x == 2)\n    while time.process_time() < until: pass\n"
+"""Takes so many seconds over its second call."""
+
+
+@pytest.mark.parametrize(
+    ("code", "readings"),
+    [
+        # Each call has its own limit, whatever those before it came to.
+        (SPIN.format(0.3) + "    return 0 if x < 3 else 4\n", ["FAIL", "FAIL", "PASS"]),
+        ("def f(x):\n    while x == 2: pass\n    return 0 if x < 2 else 4\n", ["FAIL", "TIMEOUT", "PASS"]),
+        ("import os\ndef f(x):\n    if x < 9: os._exit(1)\n", ["CRASH", "CRASH", "CRASH"]),
+        # After one over its time those that are left have little together, and say so where that was not enough.
+        ("def f(x):\n    while x == 1: pass\n    return x + 1\n", ["TIMEOUT", "PASS", "PASS"]),
+        ("def f(x):\n    while x < 3: pass\n    return x + 1\n", ["TIMEOUT", "NOT_RUN", "NOT_RUN"]),
+        (SPIN.format(0.3) + "    while x == 1: pass\n    return x + 1\n", ["TIMEOUT", "NOT_RUN", "NOT_RUN"]),
+    ],
+)
+async def test_the_public_tier_runs_in_full(tmp_path: Path, code: str, readings: list[str]) -> None:
+    """A call that is not run is never one that was wrong, and says why; the class is that of the first violation."""
     task = own(tmp_path, base_input=[[1], [2], [3]])
-    referee, spin = EvalPlusReferee({"min_time_s": 4.0}), "    while time.process_time() < until: pass\n"
-    head = "import time\ndef f(x):\n    until = time.process_time() + ({}) * (x == 2)\n"
-    for code, readings in (
-        ("def f(x):\n    while x == 2: pass\n    return 0\n", ["FAIL", "NOT_RUN", "NOT_RUN"]),
-        (head.format(2) + spin + "    return 0 if x < 3 else 4\n", ["FAIL", "NOT_RUN", "NOT_RUN"]),
-        (head.format(0.1) + spin + "    return 0 if x < 3 else 4\n", ["FAIL", "FAIL", "PASS"]),
-        (head.format(1) + spin + "    return x + 1\n", ["PASS", "PASS", "PASS"]),
-    ):
-        verdict = await referee.judge(exhibit(code), task.open, task.sealed, LocalRooms())
-        assert [test.reading for test in verdict.tests] == readings
-        assert verdict.cpu_s is not None
-        assert verdict.cpu_s < 2.5
+    verdict = await EvalPlusReferee({"min_time_s": 0.5}).judge(exhibit(code), task.open, task.sealed, LocalRooms())
+    assert [test.reading for test in verdict.tests] == readings
+    assert verdict.reading == readings[0]
+    assert verdict.tiers[0].passed == readings.count("PASS")
+    said = {test.detail for test in verdict.tests if test.reading == "NOT_RUN"}
+    assert said <= {"after a call over its time, those left have 0.05 s of CPU time together"}
+    assert verdict.cpu_s is not None
+    assert verdict.cpu_s < 1.5
+
+
+async def test_the_public_tier_has_a_time_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its runs together: what is not reached within it is not run."""
+    monkeypatch.setattr(evalplus_tiers, "_BUDGET_S", 0.5)
+    task = own(tmp_path, base_input=[[1], [2], [3], [4]])
+    code = "import os, time\ndef f(x):\n    while time.process_time() < 0.2 + 0.03 * x: pass\n    os._exit(1)\n"
+    verdict = await EvalPlusReferee().judge(exhibit(code), task.open, task.sealed, LocalRooms())
+    assert [test.reading for test in verdict.tests][:2] == ["CRASH", "CRASH"]
+    last = verdict.tests[-1]
+    assert (last.reading, last.detail) == ("NOT_RUN", "the tier's CPU time was used up")
 
 
 CLASSES: list[tuple[str | bytes, tuple[str, str, str]]] = [
