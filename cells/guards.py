@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cells.stats import Guard, harm_gate, material_rescue, stratum_gate
@@ -20,6 +20,7 @@ class GuardReading:
     """
     A guard's word. `value` is the figure that decided, held against `rule`; of a gate over strata it is the worst net,
     and `failing` names the strata that fail. `passes` is None, with `undefined` saying why, where nothing can be held.
+    `n` are the judged pairs of each contrast in turn; none while they are withheld.
     """
 
     name: str
@@ -28,6 +29,7 @@ class GuardReading:
     rule: str
     value: float | None
     passes: bool | None
+    n: tuple[int, ...] = ()
     failing: tuple[str, ...] = ()
     undefined: str | None = None
 
@@ -43,17 +45,19 @@ def _read(entry: GuardEntry, known: Mapping[str, ContrastReading]) -> GuardReadi
     if any(reading.status != "final" for reading in readings):
         return _nothing(entry, "withheld until the record is whole")
     empty = [reading.name for reading in readings if not reading.pairs.judged]
+    n = tuple(reading.pairs.judged for reading in readings)
     if empty:
-        return _nothing(entry, f"no pair of {empty[0]} was judged")
+        return replace(_nothing(entry, f"no pair of {empty[0]} was judged"), n=n)
     match entry:
         case HarmGate():
             pairs = readings[0].pairs
-            return _said(entry, harm_gate(pairs.control_only, pairs.judged, most=entry.most))
+            word = _said(entry, harm_gate(pairs.control_only, pairs.judged, most=entry.most))
         case MaterialRescue():
             placebo, treatment = (reading.pairs.net for reading in readings)
-            return _said(entry, material_rescue(placebo, treatment, share=entry.share))
+            word = _said(entry, material_rescue(placebo, treatment, share=entry.share))
         case StratumGate():
-            return _strata(entry, readings[0])
+            word = _strata(entry, readings[0])
+    return replace(word, n=n)
 
 
 def _strata(entry: StratumGate, reading: ContrastReading) -> GuardReading:

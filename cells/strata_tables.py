@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cells.figures import figure, p_text, rate_text
+from cells.figures import WITHHELD, figure, p_text, rate_text
 from cells.score_tables import Sheet
 from cells.strata import Stratum
 
@@ -62,15 +62,30 @@ def guard_sheets(board: Scoreboard) -> list[Sheet]:
     return [
         Sheet(
             title="Guards",
-            header=("guard", "kind", "of", "rule", "word", "value"),
+            header=("guard", "kind", "of", "rule", "word", "n", "value"),
             rows=tuple(
-                (item.name, item.kind, ", ".join(item.contrasts), item.rule, _word(item), figure(item.value, 4))
+                (
+                    item.name,
+                    item.kind,
+                    ", ".join(item.contrasts),
+                    item.rule,
+                    _word(item),
+                    _n(item),
+                    figure(item.value, 4),
+                )
                 for item in board.guards
             ),
             left=5,
-            notes=("A guard changes no verdict: it says that a result would not mean what it seems to.",),
+            notes=(
+                "A guard changes no verdict: it says that a result would not mean what it seems to.",
+                "n: the judged pairs of each contrast that it is of.",
+            ),
         )
     ]
+
+
+def _n(item: GuardReading) -> str:
+    return ", ".join(map(str, item.n)) or WITHHELD
 
 
 def _word(item: GuardReading) -> str:

@@ -100,7 +100,8 @@ def test_the_harm_gate_is_over_judged_pairs(most, passes):
     (guard,) = board.guards
     assert (guard.value, guard.passes, guard.rule) == (0.25, passes, f"b10 / n <= {most:g}")
     word = "PASS" if passes else "FAIL"
-    assert f"harm   harm-gate  C1  b10 / n <= {most:g}  {word}  0.2500" in plain_scoreboard(board)
+    assert f"harm   harm-gate  C1  b10 / n <= {most:g}  {word}  4  0.2500" in plain_scoreboard(board)
+    assert guard.n == (4,)
 
 
 @pytest.mark.parametrize(("worst", "failing"), [(-1, ("even",)), (-2, ())])
@@ -131,7 +132,7 @@ def test_the_material_rescue_takes_its_share(share, passes):
         guards=[{"name": "g", "kind": "material-rescue", "placebo": "C0", "treatment": "C1", "share": share}],
     )
     (guard,) = score(*table(rows, arms=("A", "B", "Z")), analysis, head="h", registration_id="r").guards
-    assert (guard.value, guard.passes, guard.contrasts) == (1.0, passes, ("C0", "C1"))
+    assert (guard.value, guard.passes, guard.contrasts, guard.n) == (1.0, passes, ("C0", "C1"), (2, 2))
 
 
 @pytest.mark.parametrize(("rows", "drop", "why"), [(ROWS, 1, "withheld"), ([("VOID", "FAIL")], 0, "no pair of C1")])
@@ -140,6 +141,7 @@ def test_a_guard_without_figures_says_why(rows, drop, why):
     board = board_of(rows, drop=drop, strata=["part"], guards=[HARM, STRATA])
     assert {guard.passes for guard in board.guards} == {None}
     assert all(why in guard.undefined for guard in board.guards)
+    assert {guard.n for guard in board.guards} == {() if drop else (0,)}
     assert board.guards[0].rule == "b10 / n <= 0.25"
     assert board.guards[1].rule == "in every stratum: net > -1 and one-sided p of harm >= 0.05"
     assert "undefined: " in plain_scoreboard(board)
