@@ -13,7 +13,6 @@ from fences.gate import gate
 from fences.policy import FencePolicy
 from fences.programs import ProgramProbe
 from fences.receipt import registered_probes, take_receipt
-from fences.replay import compare_rows
 from fences.rows import why_not
 from fences.shell_programs import ShellProbe
 from fences.table import probe_all
@@ -93,7 +92,7 @@ async def refusal(backend, tamper):
 
 @pytest.mark.timeout(1500)
 async def test_the_whole_table_holds(backend):
-    """Every probe holds with its control, the gate lets the run start, and a replay agrees."""
+    """Every probe holds with its control, and the gate lets the run start. A second time: test_replay."""
     image = image_for(backend)
     receipt = await take_receipt(backend, POLICY, image)
     rows = await probe_all(backend, POLICY, image, run="test-table")
@@ -103,9 +102,6 @@ async def test_the_whole_table_holds(backend):
     assert unmeasured - BUSY == (NEVER_ON_BUBBLEWRAP if backend.name == "bubblewrap" else set())
     names = [probe.name for probe in registered_probes()]
     assert gate(rows, POLICY, probes=names, taken_for=receipt, now=receipt) is None
-    again = await probe_all(backend, POLICY, image, run="test-replay")
-    differ = {str(difference) for difference in compare_rows(rows, again)}
-    assert not [text for text in differ if not any(name in text for name in BUSY)]
 
 
 async def test_a_network_behind_the_gates_back_is_found():
