@@ -8,6 +8,7 @@ import pytest
 
 from cells.declared import agreement
 from cells.declared.agreement import Accord, accords
+from cells.declared.holding import Finding, Side, findings
 from cells.readings import Scoreboard, score
 from harness.analysis import Analysis
 from tests.cells.scoring_cases import key, outcome
@@ -56,7 +57,7 @@ def test_tasks_that_are_undefined_are_counted() -> None:
 
 def test_undefined_in_both_is_said_and_is_no_difference() -> None:
     """The three are no disagreement, and no agreement either."""
-    found = accord(*[costs(2, 2, None, None, None)] * 2, "premium")
+    found = accord(costs(2, 2, None, None, None), costs(2, 2, None, None, None), "premium")
     assert found.sentence == (
         "A and neither agree in sign (2 of 5 tasks, 3 undefined in one or both) and in magnitude (2 of 5 tasks, 3 "
         "undefined in one or both) on premium; they agree in significance."
@@ -94,9 +95,13 @@ def test_a_contrast_without_a_judged_pair_went_no_way() -> None:
 
 def test_readings_that_say_the_same_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of eighty readings of two kinds: three comparisons of each kind of side, and every pair its own sentence."""
-    asked = []
-    real = agreement.findings
-    monkeypatch.setattr(agreement, "findings", lambda *given: asked.append(given) or real(*given))
+    asked: list[Side] = []
+
+    def counted(one: Side, other: Side, magnitude: float) -> tuple[Finding, ...]:
+        asked.append(one)
+        return findings(one, other, magnitude)
+
+    monkeypatch.setattr(agreement, "findings", counted)
     boards = [(f"r{number}", costs(2, 3) if number % 2 else costs(3, 2)) for number in range(80)]
     found = accords(boards, magnitude=0)
     assert len(found) == 2 * len(list(combinations(boards, 2)))
