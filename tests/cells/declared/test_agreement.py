@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 
 from cells.declared import agreement
-from cells.declared.agreement import Accord, accords
-from cells.declared.holding import Finding, Side, findings
-from cells.readings import Scoreboard, score
+from cells.declared.agreement import accords
+from cells.declared.holding import findings
+from cells.readings import score
 from harness.analysis import Analysis
 from tests.cells.scoring_cases import key, outcome
 
@@ -17,7 +17,7 @@ RATIO = {"name": "premium", "quantity": "usd", "treatment": "A", "control": "B",
 CONTRAST = {"name": "C1", "treatment": "A", "control": "B"}
 
 
-def costs(*ratios: float | None, sd: float | None = None) -> Scoreboard:
+def costs(*ratios, sd=None):
     """A reading of so many tasks, whose ratios these are; None where the control has no price."""
     declared, outcomes = [], []
     for task, ratio in enumerate(ratios, start=1):
@@ -29,7 +29,7 @@ def costs(*ratios: float | None, sd: float | None = None) -> Scoreboard:
     return score(declared, outcomes, analysis, head="h", registration_id="r")
 
 
-def pairs(*words: tuple[str, str]) -> Scoreboard:
+def pairs(*words, str]):
     """A reading of so many pairs."""
     cells = [(key(task, arm), word) for task, both in enumerate(words, 1) for arm, word in zip("AB", both, strict=True)]
     analysis = Analysis(contrasts=[CONTRAST])
@@ -37,7 +37,7 @@ def pairs(*words: tuple[str, str]) -> Scoreboard:
     return score([cell for cell, _word in cells], outcomes, analysis, head="h", registration_id="r")
 
 
-def accord(one: Scoreboard, other: Scoreboard, comparison: str) -> Accord:
+def accord(one, other, comparison):
     """What the two say of each other on a comparison."""
     (found,) = [
         item for item in accords([("A", one), ("neither", other)], magnitude=0) if item.comparison == comparison
@@ -45,7 +45,7 @@ def accord(one: Scoreboard, other: Scoreboard, comparison: str) -> Accord:
     return found
 
 
-def test_tasks_that_are_undefined_are_counted() -> None:
+def test_tasks_that_are_undefined_are_counted():
     """Two of five tasks have a ratio in both: the sign is agreed on over those, and the sentence says so."""
     found = accord(costs(2, 2, 2, 2, 2, sd=0.1), costs(2, 2, None, None, None, sd=0.1), "premium")
     assert found.sentence.startswith(
@@ -55,7 +55,7 @@ def test_tasks_that_are_undefined_are_counted() -> None:
     assert (found.agree, found.undefined) == (("sign",), ())
 
 
-def test_undefined_in_both_is_said_and_is_no_difference() -> None:
+def test_undefined_in_both_is_said_and_is_no_difference():
     """The three are no disagreement, and no agreement either."""
     found = accord(costs(2, 2, None, None, None), costs(2, 2, None, None, None), "premium")
     assert found.sentence == (
@@ -65,14 +65,14 @@ def test_undefined_in_both_is_said_and_is_no_difference() -> None:
     assert found.whole
 
 
-def test_a_task_that_is_absent_is_no_undefined_one() -> None:
+def test_a_task_that_is_absent_is_no_undefined_one():
     """A reading of fewer tasks."""
     found = accord(costs(2, 2, None), costs(2, 2), "premium")
     assert "agree in sign (2 of 3 tasks, 1 absent in one or both)" in found.sentence
 
 
 @pytest.mark.parametrize("other", [(None, None), (2, 2)])
-def test_where_nothing_is_defined_nothing_is_agreed_on(other: tuple[float | None, ...]) -> None:
+def test_where_nothing_is_defined_nothing_is_agreed_on(other, ...]):
     """Neither in sign, nor in significance, nor in which tasks clear the floor; and it is told among what differs."""
     found = accord(costs(None, None, sd=0.1), costs(*other, sd=0.1), "premium")
     assert "sign" in found.undefined
@@ -82,7 +82,7 @@ def test_where_nothing_is_defined_nothing_is_agreed_on(other: tuple[float | None
     assert "sign is undefined: 0 of 2 tasks, 2 undefined in one or both" in found.sentence
 
 
-def test_a_contrast_without_a_judged_pair_went_no_way() -> None:
+def test_a_contrast_without_a_judged_pair_went_no_way():
     """Counts of 0 that nobody counted are not those of pairs that were judged alike."""
     nothing, alike = pairs(("VOID(fence)", "PASS")), pairs(("PASS", "PASS"))
     found = accord(nothing, alike, "C1")
@@ -93,11 +93,11 @@ def test_a_contrast_without_a_judged_pair_went_no_way() -> None:
     assert turned.differ[:2] == ("sign", "magnitude")
 
 
-def test_readings_that_say_the_same_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readings_that_say_the_same_are_compared_once(monkeypatch):
     """Of eighty readings of two kinds: three comparisons of each kind of side, and every pair its own sentence."""
-    asked: list[Side] = []
+    asked = []
 
-    def counted(one: Side, other: Side, magnitude: float) -> tuple[Finding, ...]:
+    def counted(one, other, magnitude):
         asked.append(one)
         return findings(one, other, magnitude)
 
