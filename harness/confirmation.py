@@ -10,7 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from harness.errors import unknown_name
 from harness.grouping import Text
 
-__all__ = ["ConfirmsEntry", "refuse_bad_confirms"]
+__all__ = ["ConfirmsEntry", "RunId", "refuse_bad_confirms"]
+
+
+RunId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,76}$")]
+"""An experiment's name and the 12 digits behind it: it names a folder, and never one elsewhere."""
 
 
 class ConfirmsEntry(BaseModel):
@@ -18,7 +22,7 @@ class ConfirmsEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
 
-    discovery: Text
+    discovery: RunId
     """The id of the finished run that the effect was seen in."""
     effect: Text
     """The contrast's name there."""

@@ -117,7 +117,7 @@ def end_faults(folder: Path) -> Iterator[tuple[str, str]]:
     here = folder.resolve()
     for other in confirmations_beside(here):
         for name, pin in other.pins.items():
-            home = here.parent / str(pin.get("discovery"))
+            home = here.parent / Path(str(pin.get("discovery"))).name
             if here == other.folder:
                 yield from ((f"registration, {name}", what) for what in _pinned(other, pin, home))
             elif here == home:

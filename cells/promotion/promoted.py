@@ -19,6 +19,7 @@ from cells.promotion.effect import Effect
 from cells.promotion.links import KIND, line_of_file
 from harness.analysis import Alternative
 from harness.canonical import digest_json
+from harness.confirmation import RunId
 from harness.errors import IntegrityError
 from harness.record import Entry, decode_line
 
@@ -80,7 +81,7 @@ class Promotion(_Part):
 
     number: int
     dated: str
-    discovery: str
+    discovery: RunId
     registration: str
     seed_namespace: str
     head: str

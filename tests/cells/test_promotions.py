@@ -26,6 +26,7 @@ from cells.promotion.unpooled import refuse_pooled
 from cells.report import document_of
 from cells.report_facts import facts_to_json, run_facts
 from cells.report_files import write_document
+from cells.report_markdown import markdown_report
 from cells.verifying import verify_run
 from harness.clock import SystemClock
 from harness.confirmation import ConfirmsEntry
@@ -509,6 +510,27 @@ def test_the_report_has_both_verdicts_side_by_side(linked: Linked, tmp_path: Pat
     )
 
 
+def test_verdicts_that_differ_stand_apart_with_what_differs_between_the_runs(linked: Linked) -> None:
+    """A supported discovery is not in the confirmation's column, and a turned claim and another seat are said."""
+    facts = run_facts(linked.confirmation)
+    (row,) = json.loads(json.dumps(facts.confirms))
+    row["figures"]["reading"] |= {"supported": True, "p_value": 0.0104, "qualifiers": ["a pilot"]}
+    row["figures"]["amended"] = {}
+    row["confirmation"] |= {"direction": "P was ahead.", "disjoint": True, "shared_units": 0}
+    row["setting_differs"] = {"seat": ["loop", "oneshot"]}
+    text = markdown_report(document_of(replace(facts, confirms=[row])))
+    for line in (
+        "| verdict | supported | not supported |",
+        "| p | 0.0104 | 1 |",
+        "| qualifiers | a pilot | none |",
+        "- It claims another direction than the discovery registered or saw: P was ahead.",
+        "units 0 are among the discovery's 3, as declared disjoint;",
+        "- Not as in the discovery: seat was loop, is oneshot.",
+        "- The discovery was amended; its frozen reading is shown",
+    ):
+        assert line in text
+
+
 def test_the_command_promotes_and_refuses_with_its_code(proctor: Any, discovery: Path, tmp_path: Path) -> None:
     """0 with the head and what comes next, 3 for a gate, 2 for what isn't there; JSON is what the line says."""
     target = confirmation_of(discovery.name, tmp_path)
@@ -534,6 +556,7 @@ def test_the_command_promotes_and_refuses_with_its_code(proctor: Any, discovery:
             "Did you mean",
         ),
         (lambda text: text + text[text.index("[[confirms]]") :], "contrast 'P over B' stands 2 times: expected once"),
+        (lambda text: text.replace('discovery = "d"', 'discovery = "../d"'), "String should match pattern"),
         (lambda text: text.replace("promotion =", "promoted ="), "unknown key 'promoted'. Did you mean 'promotion'"),
     ],
 )
