@@ -9,14 +9,15 @@ its lines as many of the same lengths, which say nothing of any task, or somethi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 from arms.controllers.foreign import FOREIGN, foreign
 from arms.controllers.generic import CLAUSES, generic_lines
 from arms.controllers.port import Controller, form_of, own_words, seen_of
 from arms.packets import BASE, FAILURE, PREVIOUS, RENDERER, Packet
-from harness.canonical import canonical_bytes, digest_bytes
+from harness.canonical import canonical_bytes, digest_bytes, digest_json
 from harness.errors import PluginError
 from harness.mirror import arm_state, length_class, line_block
 from harness.mirror_audit import forbidden_names, forbidden_tokens, stands_in
@@ -118,10 +119,10 @@ class DecoyPacket(_Controlled):
         self._settings["bank"] = digest_bytes("\n".join(self._bank).encode())
 
     @cached_property
-    def _bank(self) -> dict[str, str]:
+    def _bank(self) -> Mapping[str, str]:
         """Every line that its controllers have to say of other tasks, each with its form."""
-        lines = (line for one in self._speakers for given in foreign() for line in one.lines(given) or ())
-        return {line: form_of(line, self._speakers) for line in lines if line_block([line]).bullets}
+        told = [[one.name, dict(one.settings), dict(one.templates)] for one in self._speakers]
+        return _bank(_Speakers(self._speakers, digest_json(told)))
 
     def between(self, view: RoundView) -> list[str]:
         """The parts between the task and the answer format."""
@@ -129,17 +130,43 @@ class DecoyPacket(_Controlled):
         if state is None or not state.block:
             return self.shown(state, "")
         forbidden = forbidden_names(view, state, self.own_words)
-        free = [line for line in self._bank if not any(stands_in(token, line) for token in forbidden)]
         taken = [claim for claim in self.controller.claims if claim in state.block]
-        free = [line for line in free if not any(claim in line for claim in taken)] or free
-        drawn = hash_order(free or self._bank, f"{self._seed}|{state.code_sha256}")
-        return self.shown(state, "\n".join(self._shaped(drawn, state.block.split("\n"))))
+        shaped = state.block.split("\n")
+        drawn = {
+            wanted: hash_order(self._free(wanted, forbidden, taken), f"{self._seed}|{state.code_sha256}")
+            for wanted in {length_class(line) for line in shaped}
+        }
+        return self.shown(state, "\n".join(self._shaped(drawn, shaped)))
 
-    def _shaped(self, drawn: Sequence[str], shaped: Sequence[str]) -> list[str]:
+    def _free(self, wanted: int, forbidden: frozenset[str], taken: Sequence[str]) -> list[str]:
+        """The lines of a length class without a name of the task or, if there are any, a claim that is taken."""
+        of_class = [line for line in self._bank if length_class(line) == wanted] or list(self._bank)
+        free = [line for line in of_class if not any(claim in line for claim in taken)] or of_class
+        return [
+            line for line in free if not any(stands_in(token, line) for token in forbidden if token in line)
+        ] or free
+
+    def _shaped(self, drawn: Mapping[int, Sequence[str]], shaped: Sequence[str]) -> list[str]:
         """For each line one of its length class, of its form and not shown yet as far as there is one, as drawn."""
         found: list[str] = []
         for line in shaped:
-            wanted, form = length_class(line), form_of(line, self._speakers)
-            fitting = [one for one in drawn if length_class(one) == wanted] or drawn
+            form = form_of(line, self._speakers)
+            fitting = drawn[length_class(line)]
             found.append(min(fitting, key=lambda one: (one in found, self._bank[one] != form)))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Speakers:
+    """Controllers, equal to others that say the same."""
+
+    controllers: tuple[Controller, ...] = field(compare=False)
+    digest: str
+
+
+@lru_cache(maxsize=16)
+def _bank(speakers: _Speakers) -> Mapping[str, str]:
+    """Made once: an experiment is put together several times while it is frozen, run and audited."""
+    them = speakers.controllers
+    lines = (line for one in them for given in foreign() for line in one.lines(given) or ())
+    return {line: form_of(line, them) for line in lines if line_block([line]).bullets}

@@ -77,11 +77,11 @@ def form_of(line: str, controllers: Iterable[Controller]) -> str:
     The template that a line was made of, the wordiest that fits; empty where none does. What a candidate wrote may
     look like another template's words: a form is told for shape, and nothing rests on it.
     """
-    templates = {text for one in controllers for text in one.templates.values() if text.startswith("- ")}
-    fitting = (
-        text for text in sorted(templates, key=lambda text: (-len(text), text)) if _pattern(text).fullmatch(line)
+    templates = sorted(
+        {text for one in controllers for text in one.templates.values() if text.startswith("- ")},
+        key=lambda text: (-len(text), text),
     )
-    return next(fitting, "")
+    return next((text for text in templates if _pattern(text).fullmatch(line)), "")
 
 
 @cache

@@ -20,19 +20,19 @@ from harness.mirror_audit import audit_packet, shown
 from harness.views import Fact, MirrorState, Previous, RoundView
 from tests.arms.controlled import CODE, FACTS, GROUPS, TASK, line, previous, view
 
-DIGESTS: dict[str, str] = {
+DIGESTS = {
     "TRACE": "edb69e57e8516d9ca77d6b95f260e428dd7ac3f4e01cc11939511947786a8776",
     "TRACE-SHAPE": "f6c195359fac64600e506f60f449ceccb37cf8a023c5a17dfd347d0cb28f2c38",
-    "TRACE-DECOY": "a58a87b4f783f0555f7e83a34be7df62ad590f2a96e496c858fceafa20fd32ed",
+    "TRACE-DECOY": "56e2d5e4c58ee41d6e95b823e1ba40ee14128c738a8e9b3303cc747ed80e195a",
     "KERNEL": "4c7978684c706be8897286fca3fe7360c98da0614b8cd3fca265e4d6939f211b",
     "KERNEL-SHAPE": "88e1aecf67b042aeabebf1249f7e550192fdc96d41d240d87ec4c66b7ccc4be9",
-    "KERNEL-DECOY": "f59c0a3bee48c79da24f2bc47f54e000864055b540673fd04df76c81d4ff12ec",
+    "KERNEL-DECOY": "7bfcae12c655e6d4a6fb99c80551a3887bc89a8b9b12b41b99a7967389b73783",
     "INVERT": "e1fe3799b68e61a3c2a0688a08517fa60426e7629eae266218d0309ec84bb8f8",
     "INVERT-SHAPE": "182f471ed73d58499302c0ae23ce68db6545ffbc47cbe366d4111d6a06fd678a",
-    "INVERT-DECOY": "2621e9dac949fd3910cc81962e60a957049c86a78dd7731b711dd22d1ca5c7cf",
+    "INVERT-DECOY": "77239e8135e0e0e3cc3a50cd45289d426fcd7e9e3cce526fd30e771fdd69033c",
     "LINUCB": "9ac27a3c228ccc1478daa581d087e0acf78bc00ac5d542f06cec6a192b89400d",
     "LINUCB-SHAPE": "dd7a8ad7f8226677a339a8cf7563637e118012294cdefdc06caac8348edbd9ad",
-    "LINUCB-DECOY": "95bd0b61b7fbdd35bc068da6d2ad054dc622da8a1af857c3cefd9e42c5e905f1",
+    "LINUCB-DECOY": "e92dd6a36fcf5a48da4097004198b90565a9e2efb5567f271fb15f8eaa890af2",
 }
 EVERY = [arm for group in GROUPS.values() for arm in group]
 
