@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -395,14 +396,19 @@ while :; do at=$(mktemp -d) && mount -t tmpfs proctor-test "$at" && umount "$at"
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-async def test_a_sandbox_does_not_fail_for_another_ones_mounts() -> None:
-    """Mounts elsewhere on the host that go while a sandbox is tried are none of its business."""
+@pytest.fixture
+def mounts() -> Iterator[None]:
+    """Mounts of somebody else's that come and go, as do those of other sandboxes."""
     others = [subprocess.Popen(["/bin/sh", "-c", _MOUNTS_COME_AND_GO]) for _ in range(2)]
-    try:
-        for _ in range(60):
-            assert (await BubblewrapBackend().engine())["kernel"]
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
+    yield
+    for other in others:
+        other.kill()
+        other.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.usefixtures("mounts")
+async def test_a_sandbox_does_not_fail_for_another_ones_mounts() -> None:
+    """A mount elsewhere on the host that goes while a sandbox is tried is none of its business."""
+    for _ in range(60):
+        assert (await BubblewrapBackend().engine())["kernel"]
