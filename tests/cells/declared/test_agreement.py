@@ -29,7 +29,7 @@ def costs(*ratios, sd=None):
     return score(declared, outcomes, analysis, head="h", registration_id="r")
 
 
-def pairs(*words, str]):
+def pairs(*words):
     """A reading of so many pairs."""
     cells = [(key(task, arm), word) for task, both in enumerate(words, 1) for arm, word in zip("AB", both, strict=True)]
     analysis = Analysis(contrasts=[CONTRAST])
@@ -72,7 +72,7 @@ def test_a_task_that_is_absent_is_no_undefined_one():
 
 
 @pytest.mark.parametrize("other", [(None, None), (2, 2)])
-def test_where_nothing_is_defined_nothing_is_agreed_on(other, ...]):
+def test_where_nothing_is_defined_nothing_is_agreed_on(other):
     """Neither in sign, nor in significance, nor in which tasks clear the floor; and it is told among what differs."""
     found = accord(costs(None, None, sd=0.1), costs(*other, sd=0.1), "premium")
     assert "sign" in found.undefined
