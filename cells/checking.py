@@ -20,6 +20,7 @@ from cells.verdicts import judge
 from harness import plugins
 from harness.canonical import plain
 from harness.clock import Clock
+from harness.errors import TaskError
 from harness.ports import Referee, RoomOpener
 from harness.record import Record
 from harness.registration import load_registration
@@ -32,6 +33,9 @@ from harness.tasks.task import Task
 from harness.walls import Walls
 
 __all__ = ["Case", "Checked", "How", "check_tasks", "folder_cases", "keep", "run_cases"]
+
+_USUAL = "pytest"
+"""Who judges a folder that names nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,10 +153,23 @@ async def _checked(case: Case, how: How, clock: Clock) -> Checked:
 
 
 async def folder_cases(folder: Path, *, referee: str, backend: str, image: str) -> list[Case]:
-    """The tasks of a folder for a registered referee with its default options, in rooms of a backend that is here."""
-    made = plugins.load("referees", referee)({})
+    """
+    The tasks of a folder for a registered referee with its default options, in rooms of a backend that is here. Without
+    a name it is `pytest`. Raises `TaskError` for a task that is none of its referee's, with the names there are.
+    """
+    made: Referee = plugins.load("referees", referee or _USUAL)({})
     cases = []
     for task in load_folders(folder):
+        try:
+            made.suite(task.sealed)
+        except TaskError as error:
+            if referee:
+                raise
+            names = ", ".join(sorted(plugins.table("referees")))
+            raise TaskError(
+                f"{error}\n{task.key} does not say who judges it, and is no task for {_USUAL!r}, which was taken: add "
+                f"--referee NAME, one of {names}"
+            ) from error
         name = task.sealed.image or image
         engine = await usable_backend(backend, name)
         cases.append(Case(task=task, referee=made, rooms=partial(engine.open, Walls(image=name), run="characterise")))

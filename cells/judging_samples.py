@@ -30,6 +30,8 @@ from harness.values import Verdict
 
 __all__ = ["Judged", "Judging", "judge_samples", "results_beside"]
 
+_NAMED = 8
+"""How many ignored keys are named."""
 _TASKS_KEPT = 600
 """So many parsed tasks are held: all of a benchmark, since each is asked for its weight before any is judged."""
 
@@ -55,7 +57,8 @@ class Judging:
 class Judged:
     """
     What came of it. `results` has a place for each of `samples`: None where there is no verdict. `rules` counts by
-    which rule code was taken out of chat answers; `reused` are the results that an earlier judge had written.
+    which rule code was taken out of chat answers, `ignored` the keys of samples that were not looked at; `reused` are
+    the results that an earlier judge had written.
     """
 
     asked: Judging
@@ -68,6 +71,7 @@ class Judged:
     interrupted: bool
     reused: int
     rules: Mapping[str, int]
+    ignored: Mapping[str, int]
     classes: Sequence[str]
     options: Mapping[str, Any]
     fence: Mapping[str, Any]
@@ -87,6 +91,7 @@ class _Work:
     samples: Sequence[Sample]
     jobs: Mapping[Job, Sequence[int]]
     rules: Counter[str] = field(default_factory=Counter)
+    ignored: Mapping[str, int] = field(default_factory=dict)
 
 
 async def judge_samples(asked: Judging, *, view: JudgingView, stop: anyio.Event, clock: Clock) -> Judged:
@@ -98,6 +103,8 @@ async def judge_samples(asked: Judging, *, view: JudgingView, stop: anyio.Event,
     """
     began = clock.monotonic()
     work = _work(asked)
+    if work.ignored:
+        view.note(_ignored(work.ignored))
     judge: Judge = plugins.load("referees", "evalplus")(asked.options)
     rooms = await rooms_for(asked.backend, asked.image, candidate_bytes=judge.options.memory_bytes)
     docket = _Docket(work, judge, rooms, view)
@@ -118,6 +125,7 @@ async def judge_samples(asked: Judging, *, view: JudgingView, stop: anyio.Event,
         interrupted=shift is None,
         reused=docket.reused,
         rules=work.rules,
+        ignored=work.ignored,
         classes=tuple(judge.classes),
         options=judge.options.model_dump(mode="json"),
         fence={**rooms.to_json(), "facts_that_agree": docket.facts},
@@ -150,7 +158,8 @@ def _work(asked: Judging) -> _Work:
     except TaskError as error:
         raise error if asked.data else TaskError(f"{error}; or name a file with --data") from error
     _named_rightly(asked.benchmark, tasks)
-    samples = read_samples(asked.samples, tasks.ids)
+    ignored: Counter[str] = Counter()
+    samples = read_samples(asked.samples, tasks.ids, ignored=ignored)
     if asked.all_tasks and (missing := sorted(set(tasks.ids) - {sample.task_id for sample in samples})):
         raise UsageError(
             f"--all-tasks: {len(missing)} of {len(tasks.ids)} tasks have no sample: {', '.join(missing[:10])}"
@@ -169,7 +178,15 @@ def _work(asked: Judging) -> _Work:
         samples=samples,
         jobs=dict(sorted(jobs.items(), key=lambda item: places[item[0].task_id])),
         rules=rules,
+        ignored=ignored,
     )
+
+
+def _ignored(keys: Mapping[str, int]) -> str:
+    """The keys that say nothing about a sample, the first few by name."""
+    named = [f"{key[:40]!r} ({count})" for key, count in list(keys.items())[:_NAMED]]
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return f"keys of the samples that are ignored, as EvalPlus does (in so many lines): {', '.join(named)}{more}"
 
 
 Details: TypeAlias = Callable[[str], Mapping[str, str]]

@@ -40,6 +40,7 @@ def summary_to_json(judged: Judged, ks: Sequence[int]) -> dict[str, Any]:
             "fenced": sum(
                 item.reading == "NO_BUILD" and "```" in judged.samples[at].text for at, item in _results(judged)
             ),
+            "ignored_keys": dict(judged.ignored),
             "unscorable": [_name(judged, index) for index, item in _results(judged) if item.standing == "unscorable"],
             "void": [{**_name(judged, at), "cause": why.cause, "why": str(why)} for at, why in _void(judged)],
             "not_judged": [_name(judged, index) for index, item in enumerate(judged.results) if item is None],

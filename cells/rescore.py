@@ -40,15 +40,21 @@ class Rescored:
 
 
 async def rescore(
-    folder: Path, *, clock: Clock, keep: bool, seen: Callable[[Rescored], None], told: Callable[[str], None]
+    folder: Path,
+    *,
+    clock: Clock,
+    keep: bool,
+    seen: Callable[[Rescored], None],
+    told: Callable[[str], None],
+    begun: Callable[[int], None] = lambda _total: None,
 ) -> tuple[list[Rescored], list[str]]:
     """
     Judge every recorded exhibit again in sealed workspaces, with the run's own tasks and suites.
 
     Returns the rows, and a sentence for each thing that judges and is not as it was frozen (code, referee, image,
     walls): the verdicts are then those of another instrument. `told` gets these sentences before anything is judged,
-    `seen` each row as it comes. With `keep` both become an entry of the record. Raises `UsageError` when
-    nothing was judged: of nothing, everything is identical.
+    `begun` how many exhibits there are, `seen` each row as it comes. With `keep` both become an entry of the record.
+    Raises `UsageError` when nothing was judged: of nothing, everything is identical.
     """
     progress, _head = read_run(folder)
     judged = [outcome for outcome in progress.outcomes() if (outcome.verdict or outcome.would_be) and outcome.exhibit]
@@ -67,6 +73,7 @@ async def rescore(
             rows[index] = await _judge_again(house, outcome)
         seen(rows[index])
 
+    begun(len(judged))
     async with anyio.create_task_group() as tasks:
         for index, outcome in enumerate(judged):
             tasks.start_soon(again, index, outcome)

@@ -127,14 +127,21 @@ def rescore(
 
     folder = run_folder(place, runs)
 
+    progress = {"done": 0, "of": 0}
+
+    def begin(total: int) -> None:
+        progress["of"] = total
+
     def show(row: Rescored) -> None:
+        progress["done"] += 1
         mark = "identical" if row.identical else f"DIFFERS: {row.why}"
-        typer.echo(f"{row.cell} (try {row.attempt}): {row.recorded} {mark}", err=as_json)
+        count = f"[{progress['done']}/{progress['of']}]"
+        typer.echo(f"{count} {row.cell} (try {row.attempt}): {row.recorded} {mark}", err=as_json)
 
     def tell(change: str) -> None:
         typer.echo(f"judged by another instrument than the run's: {change}", err=as_json)
 
-    found = summary(*run_async(lambda: work(folder, clock=SystemClock(), keep=keep, seen=show, told=tell)))
+    found = summary(*run_async(lambda: work(folder, clock=SystemClock(), keep=keep, seen=show, told=tell, begun=begin)))
     if as_json:
         print_json(found)
     else:

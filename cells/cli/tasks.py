@@ -99,7 +99,7 @@ async def _found(place: Path, run: Path | None, how: How, only: list[str], own: 
     if source is not None and not given:
         cases = await run_cases(source, is_run=run is not None, clock=clock, say=_note)
     else:
-        cases = await folder_cases(place, **{"referee": "pytest", "backend": "auto", "image": "proctor-seat", **given})
+        cases = await folder_cases(place, **{"referee": "", "backend": "auto", "image": "proctor-seat", **given})
     names = {case.task.open.name for case in cases}
     for name in only:
         if name not in names:

@@ -2,16 +2,18 @@
 Samples as EvalPlus takes them: a `.jsonl` file (packed or not) with a program a line, or a folder with a file each.
 
 Nothing is guessed. A line that is not plainly a sample is refused with its number, since whatever is left out or put
-in by mistake would change a score.
+in by mistake would change a score. Keys that EvalPlus never looks at, as a model's name, are ignored and counted.
 """
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import hashlib
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -32,8 +34,9 @@ MOST_SAMPLES = 1_000_000
 """More samples than this are refused."""
 
 _TEXTS: tuple[Kind, ...] = ("solution", "completion")
-_TOLERATED = frozenset({"_identifier", "_path"})
-"""What EvalPlus itself writes into samples, and never looks at."""
+_KNOWN = ("task_id", *_TEXTS)
+_WRITTEN = frozenset({"_identifier", "_path"})
+"""What EvalPlus itself writes into samples, and never looks at: nothing is said of these."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -51,16 +54,17 @@ class Sample:
     where: str
 
 
-def read_samples(path: Path, task_ids: Sequence[str]) -> list[Sample]:
+def read_samples(path: Path, task_ids: Sequence[str], *, ignored: Counter[str] | None = None) -> list[Sample]:
     """
-    Every sample of a file or a folder, in its order; `task_ids` are the tasks that there are.
+    Every sample of a file or a folder, in its order; `task_ids` are the tasks that there are. `ignored` is given the
+    keys of lines that say nothing about a sample, and counts them.
 
     Raises `TaskError` that names the line or the file, what stands there, and what was expected.
     """
     if path.is_dir():
         found = _from_folder(path, task_ids)
     elif path.is_file():
-        found = _from_file(path, frozenset(task_ids))
+        found = _from_file(path, frozenset(task_ids), Counter() if ignored is None else ignored)
     else:
         raise TaskError(f"{path} is not there: expected a .jsonl or .jsonl.gz file of samples, or a folder of them")
     counts: dict[str, int] = {}
@@ -76,13 +80,14 @@ def read_samples(path: Path, task_ids: Sequence[str]) -> list[Sample]:
     return samples
 
 
-def _from_file(path: Path, task_ids: frozenset[str]) -> _Found:
+def _from_file(path: Path, task_ids: frozenset[str], ignored: Counter[str]) -> _Found:
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise TaskError(f"{path}: expected a name that ends in .jsonl or .jsonl.gz, or a folder")
     for number, line in _lines(path):
         where = f"line {number}"
         record = _object(line, f"{path}, {where}")
         yield *_checked(record, task_ids, f"{path}, {where}"), where
+        ignored.update(key for key in record if key not in _KNOWN and key not in _WRITTEN)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -147,11 +152,8 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _checked(record: Mapping[str, Any], task_ids: frozenset[str], where: str) -> tuple[str, Kind, str]:
     """Task, kind and text of a sample."""
-    if unknown := sorted(set(record) - {"task_id", *_TEXTS} - _TOLERATED):
-        known = ", ".join(("task_id", *_TEXTS, *sorted(_TOLERATED)))
-        raise TaskError(f"{where}: unknown key {', '.join(map(repr, unknown))}; known: {known}")
     if "task_id" not in record:
-        raise TaskError(f"{where} has no task_id: expected the name of a task")
+        raise TaskError(f"{where} has no task_id{_misspelt(record, ['task_id'])}: expected the name of a task")
     task_id = record["task_id"]
     if not isinstance(task_id, str):
         raise TaskError(f"{where}: task_id is {_shown(json.dumps(task_id))}, expected a text")
@@ -159,12 +161,22 @@ def _checked(record: Mapping[str, Any], task_ids: frozenset[str], where: str) ->
         raise TaskError(f"{where}: {_unknown_task(task_id, task_ids)}")
     given = [kind for kind in _TEXTS if kind in record]
     if len(given) != 1:
-        what = "both solution and completion" if given else "neither solution nor completion"
+        what = "both solution and completion"
+        if not given:
+            what = f"neither solution nor completion{_misspelt(record, _TEXTS)}"
         raise TaskError(f"{where} ({task_id}) has {what}: expected one of them")
     text = record[given[0]]
     if not isinstance(text, str):
         raise TaskError(f"{where} ({task_id}): {given[0]} is {_shown(json.dumps(text))}, expected a text")
     return task_id, given[0], text
+
+
+def _misspelt(record: Mapping[str, Any], wanted: Sequence[str]) -> str:
+    """The key that was most likely meant for one that is missing."""
+    for key in record:
+        if key not in _KNOWN and (close := difflib.get_close_matches(key.lower(), wanted, n=1, cutoff=0.7)):
+            return f", but {_shown(key)} (did you mean {close[0]!r}?)"
+    return ""
 
 
 def _shown(text: str) -> str:

@@ -54,6 +54,17 @@ def wrecked(folder: Path) -> Path:
     return folder / "task"
 
 
+def test_a_folder_without_a_referee_is_told_how_to_name_one(house: Any, tmp_path: Path) -> None:
+    """Where the usual one can't read the card: the option, and the names. A named one's error is its own."""
+    task = wrecked(tmp_path)
+    unnamed = check(str(task), "--backend", "docker").exception
+    assert isinstance(unnamed, TaskError)
+    assert "add --referee NAME, one of command, dafny, evalplus, lean, null, p" in str(unnamed)
+    named = check(str(task), "--backend", "docker", "--referee", "command").exception
+    assert isinstance(named, TaskError)
+    assert "add --referee" not in str(named)
+
+
 def test_a_good_suite_holds(house: Any) -> None:
     """The reference accepted, the battery rejected, the mutant killed, with the margin; exit code 0."""
     one, code = found(str(TASK_FOLDER), *OWN)

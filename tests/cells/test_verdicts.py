@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -9,7 +10,9 @@ from typing import Any
 
 import anyio
 import pytest
+from typer.testing import CliRunner
 
+from cells.cli import app
 from cells.freeze import freeze, reopen, reopen_for_judging
 from cells.house import House
 from cells.rescore import rescore
@@ -139,6 +142,23 @@ async def test_rescoring_names_every_test_that_reads_otherwise(tmp_path, monkeyp
     assert not any(row.identical for row in other)
     assert other[0].why.startswith("test t[0] 'PASS' -> 'FAIL'; ")
     assert other[0].why.endswith("and 3 tests more")
+
+
+async def test_rescoring_says_how_far_it_is(tmp_path, monkeypatch):
+    """Each row with its number and how many there are; with `--json` on standard error."""
+    with fakes(monkeypatch, fake_backend(tmp_path)):
+        frozen = await frozen_run(tmp_path)
+        await run(frozen.folder, watcher=Quiet())
+
+        def ended(*words: str) -> Any:
+            return CliRunner().invoke(app, ["rescore", str(frozen.folder), *words])
+
+        plain = await anyio.to_thread.run_sync(ended)
+        told = await anyio.to_thread.run_sync(ended, "--json")
+    rows = plain.stdout.splitlines()
+    assert [row.split(" ")[0] for row in rows] == [*(f"[{n}/6]" for n in range(1, 7)), "6"], plain.output
+    assert json.loads(told.stdout)["identical"] == 6
+    assert told.stderr.splitlines()[-1].startswith("[6/6] ")
 
 
 async def test_a_judging_image_is_pinned_and_its_drift_refused(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,14 @@ def test_the_digest_is_of_all_that_is_judged(tmp_path: Path) -> None:
     assert len({samples_digest(read_samples(written(tmp_path, text), TASKS)) for text in texts}) == len(texts)
 
 
-def test_what_evalplus_itself_adds_is_tolerated(tmp_path: Path) -> None:
-    """Its identifiers and paths."""
-    path = written(tmp_path, line(solution="a", _identifier="HumanEval/0 (line 1 in s.jsonl)", _path="x"))
-    assert len(read_samples(path, TASKS)) == 1
+def test_what_evalplus_ignores_is_ignored_and_counted(tmp_path: Path) -> None:
+    """Any other key, whatever it holds; of those that EvalPlus itself writes nothing is said."""
+    own = line(solution="a", _identifier="HumanEval/0 (line 1 in s.jsonl)", _path="x")
+    path = written(tmp_path, own + line(solution="b", model="m", metadata={"a": [1]}) + line(completion="c", model="n"))
+    ignored: Counter[str] = Counter()
+    assert [sample.text for sample in read_samples(path, TASKS, ignored=ignored)] == ["a", "b", "c"]
+    assert ignored == {"model": 2, "metadata": 1}
+    assert [sample.text for sample in read_samples(path, TASKS)] == ["a", "b", "c"]
 
 
 GOOD = line()
@@ -102,7 +107,10 @@ BAD: list[tuple[str, str | bytes, str]] = [
     ("solution list", line(solution=["a"]), "expected a text"),
     ("no program", line(_path="x"), r"\(HumanEval/0\) has neither solution nor completion"),
     ("both", line(solution="a", completion="b"), r"has both solution and completion"),
-    ("unknown key", line(solution="a", passed=True), "line 1: unknown key 'passed'; known: task_id, solution, completion"),
+    ("misspelt", line(solutions="a"), r"has neither solution nor completion, but 'solutions' \(did you mean 'solution'\?\)"),
+    ("other case", line(Completion="a"), r"but 'Completion' \(did you mean 'completion'"),
+    ("misspelt task", '{"task-id": "HumanEval/0", "solution": "a"}\n', r"line 1 has no task_id, but 'task-id' \(did you mean 'task_id'"),
+    ("nan that is ignored", '{"task_id": "HumanEval/0", "solution": "a", "logprob": NaN}\n', "NaN is no JSON value"),
     ("huge", GOOD + '"' + "x" * (MOST_LINE_BYTES + 1) + '"\n', "line 2 is longer than 16 MiB"),
 ]  # fmt: skip
 
