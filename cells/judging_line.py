@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
@@ -28,6 +29,9 @@ class Line(Protocol):
     async def judge(self, exhibit: Exhibit, task: OpenHalf, sealed: SealedHalf) -> Verdict: ...  # noqa: D102 - the class says it
 
 
+Lined = AbstractAsyncContextManager[Line]
+
+
 class Judge(Protocol):
     """A referee that has lines."""
 
@@ -35,7 +39,8 @@ class Judge(Protocol):
     classes: Mapping[str, Standing]
 
     def suite(self, sealed: SealedHalf) -> Any: ...  # noqa: D102 - as a referee's
-    def line(self, rooms: RoomOpener) -> AbstractAsyncContextManager[Line]: ...  # noqa: D102 - as a referee's
+    def line(self, rooms: RoomOpener, *, cache: Any = None, image: str = "") -> Lined: ...  # noqa: D102 - as a referee's
+    def cache_at(self, folder: Path, *, damaged: Callable[[Path], None]) -> Any: ...  # noqa: D102 - for its lines
     def weight(self, sealed: SealedHalf) -> float: ...  # noqa: D102 - seconds that a task's reference took, 0 if unknown
 
 
@@ -60,11 +65,18 @@ class Shift:
 
 
 async def judge_jobs(
-    jobs: Iterable[Job], *, judge: Judge, task: Callable[[str], Task], rooms: RoomOpener, workers: int, told: Told
+    jobs: Iterable[Job],
+    *,
+    judge: Judge,
+    task: Callable[[str], Task],
+    opened: Callable[[], Lined],
+    workers: int,
+    told: Told,
 ) -> Shift:
     """
-    Judge `jobs` in their order with at most so many workers. What could not be judged is tried once more at the end,
-    alone: a machine that is too small for several programs at once says nothing of any.
+    Judge `jobs` in their order with at most so many workers, each on a line that it has `opened`. What could not be
+    judged is tried once more at the end, alone: a machine that is too small for several programs at once says nothing
+    of any.
 
     Where jobs fail one right after the other, all lines stop, and what is left has no fate.
     """
@@ -74,7 +86,7 @@ async def judge_jobs(
 
     async def work() -> None:
         in_a_row = 0
-        async with judge.line(rooms) as line:
+        async with opened() as line:
             while waiting:
                 job = waiting.popleft()
                 fate = await _judged(line, job, judge=judge, task=task)
@@ -93,7 +105,7 @@ async def judge_jobs(
         return Shift(void=tuple(failed), stopped=stopped[0])
     void: list[tuple[Job, Blamed]] = []
     for job, _ in failed:
-        async with judge.line(rooms) as line:
+        async with opened() as line:
             fate = await _judged(line, job, judge=judge, task=task)
         await told(job, fate)
         if isinstance(fate, Blamed):

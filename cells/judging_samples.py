@@ -15,12 +15,12 @@ from typing import Any, TypeAlias
 
 import anyio
 
-from cells.judging_line import Job, Judge, Shift, judge_jobs
+from cells.judging_line import Job, Judge, Lined, Shift, judge_jobs
 from cells.judging_results import Basis, Result, ResultFile, result_of
 from cells.judging_rooms import JudgingRooms, rooms_for
 from cells.judging_view import JudgingView
 from harness import plugins
-from harness.canonical import digest_bytes
+from harness.canonical import digest_bytes, digest_json
 from harness.clock import Clock
 from harness.errors import Blamed, TaskError, UsageError
 from harness.tasks.evalplus import EvalPlusFile, open_evalplus
@@ -38,7 +38,10 @@ _TASKS_KEPT = 600
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
-    """What was asked for. `data` is a file of tasks instead of the benchmark's own; `options` are the referee's."""
+    """
+    What was asked for. `data` is a file of tasks instead of the benchmark's own; `options` are the referee's; `cache`
+    is a folder of verdicts that other files of samples have brought.
+    """
 
     samples: Path
     benchmark: str
@@ -51,6 +54,7 @@ class Judging:
     extract: bool
     all_tasks: bool
     again: bool
+    cache: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +112,7 @@ async def judge_samples(asked: Judging, *, view: JudgingView, stop: anyio.Event,
     judge: Judge = plugins.load("referees", "evalplus")(asked.options)
     rooms = await rooms_for(asked.backend, asked.image, candidate_bytes=judge.options.memory_bytes)
     docket = _Docket(work, judge, rooms, view)
+    docket.keep(asked.cache)
     with ResultFile(asked.out) as file:
         docket.recall(file, again=asked.again)
         async with anyio.create_task_group() as tasks:
@@ -220,7 +225,19 @@ class _Docket:
         self.reused = self.facts = 0
         self._task = lru_cache(maxsize=_TASKS_KEPT)(work.tasks.task)
         self._suites: dict[str, Mapping[str, Any]] = {}
+        self._cache: Any = None
         self._referee = str(self._suite(work.samples[0].task_id)["source"])
+
+    def keep(self, folder: Path | None) -> None:
+        """Look for verdicts in a folder, and keep new ones there. Raises `UsageError` where it can't be one."""
+        if folder is None:
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--cache {folder} is no folder and can't be made one: {error.strerror}") from error
+        said = "is damaged, or of another program: it is not believed, and judged again"
+        self._cache = self._judge.cache_at(folder, damaged=lambda path: self._view.note(f"{path} {said}"))
 
     def recall(self, file: ResultFile, *, again: bool) -> None:
         """Take over the earlier results that were made of the very same, and begin the file with them."""
@@ -264,10 +281,20 @@ class _Docket:
             tasks.start_soon(_cancel_when, stop, tasks.cancel_scope)
             tasks.start_soon(self._look, looked)
             shift = await judge_jobs(
-                left, judge=self._judge, task=self._task, rooms=self._rooms, workers=workers, told=told
+                left, judge=self._judge, task=self._task, opened=self._opened, workers=workers, told=told
             )
             tasks.cancel_scope.cancel()
+        if self._cache is not None and self._cache.found:
+            self._view.note(f"{self._cache.found} verdicts are those that {self._cache.folder} held")
         return shift
+
+    def _opened(self) -> Lined:
+        """A line, with the cache of verdicts where there is one: its rooms are named as a result names them."""
+        rooms = self._rooms
+        if self._cache is None:
+            return self._judge.line(rooms)
+        named = digest_json([rooms.image_digest, rooms.walls_digest, rooms.backend.name])
+        return self._judge.line(rooms, cache=self._cache, image=named)
 
     def _by_weight(self, jobs: Sequence[Job]) -> Sequence[Job]:
         """Those of the longest tasks first, so that at the end no worker is alone with one; else as they were."""

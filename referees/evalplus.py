@@ -9,8 +9,9 @@ owned its whole room could claim other values, and would still have to know the 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.clock import Clock, SystemClock, fresh_token
@@ -84,6 +85,10 @@ class EvalPlusReferee:
             options=self.options, suites=self._suites, store=self._store, clock=self.clock, cache=cache, image=image
         )
         return open_line(means, rooms)
+
+    def cache_at(self, folder: Path, *, damaged: Callable[[Path], None]) -> VerdictCache:
+        """A cache of verdicts for lines, in a folder; `damaged` is told of each file there that can't be believed."""
+        return VerdictCache(folder, damaged=damaged)
 
     def weight(self, sealed: SealedHalf) -> float:
         """CPU seconds that the reference took on all calls, as far as that is known: 0 before it first ran."""

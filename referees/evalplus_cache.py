@@ -6,6 +6,7 @@ A kept verdict says who made it: its evidence is that of the execution. Nothing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -28,22 +29,30 @@ def _verdicts() -> TypeAdapter[Verdict]:
 class VerdictCache:
     """
     A folder with a file a verdict, by default `verdicts` below the state folder. It holds no UNSCORABLE: what could not
-    be decided is tried again. A file that is damaged, or that is not about what was asked for, is no answer.
+    be decided is tried again. A file that is damaged, or that is not about what was asked for, is no answer: `damaged`
+    is given its path, and the next verdict takes its place. `found` counts the answers.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, damaged: Callable[[Path], None] = lambda _path: None) -> None:
         self.folder = environment.state_home() / "verdicts" if folder is None else folder
+        self.found = 0
+        self._damaged = damaged
 
     def get(self, *, suite: str, image: str, source: str) -> Verdict | None:
         """The verdict that was kept for these three digests, or None."""
-        data = read_kept(self._path(suite, image, source))
-        if data is None:
+        path = self._path(suite, image, source)
+        data = read_kept(path)
+        if data is None and not path.exists():
             return None
         try:
-            verdict = _verdicts().validate_json(data)
+            verdict = _verdicts().validate_json(data or b"")
         except ValidationError:
+            verdict = None
+        if verdict is None or (verdict.evidence.suite, verdict.evidence.code) != (suite, source):
+            self._damaged(path)
             return None
-        return verdict if (verdict.evidence.suite, verdict.evidence.code) == (suite, source) else None
+        self.found += 1
+        return verdict
 
     def put(self, verdict: Verdict, *, image: str) -> None:
         """Keep `verdict` for its suite, `image` and its code. A folder that can't be written costs time later."""

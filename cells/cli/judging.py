@@ -30,6 +30,7 @@ Memory = Annotated[int | None, typer.Option("--memory-bytes", help="Address spac
 Extract = Annotated[bool, typer.Option("--extract", help="Samples are chat answers: take the code out of them.")]
 AllTasks = Annotated[bool, typer.Option("--all-tasks", help="Refuse samples that leave a task out.")]
 Again = Annotated[bool, typer.Option("--again", help="Judge everything, whatever results there are.")]
+Cache = Annotated[Path | None, typer.Option("--cache", help="A folder of verdicts to look in and to add to.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
 
@@ -56,12 +57,16 @@ def judge(
     extract: Extract = False,
     all_tasks: AllTasks = False,
     again: Again = False,
+    cache: Cache = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge EvalPlus samples in sealed rooms, and print pass@k with intervals; what is judged already is not again."""
     ks = _whole_numbers(k)
     from cells.judging_samples import Judging, results_beside
+    from harness.errors import UsageError
 
+    if again and cache is not None:
+        raise UsageError("--again judges everything, and --cache spares it: leave one of them out")
     numbers = {"min_time_s": min_time_s, "time_factor": time_factor, "memory_bytes": memory_bytes}
     given = {name: value for name, value in numbers.items() if value is not None}
     asked = Judging(
@@ -76,6 +81,7 @@ def judge(
         extract=extract,
         all_tasks=all_tasks,
         again=again,
+        cache=cache,
     )
     _tell(_judged(asked, quiet=as_json), ks, as_json=as_json)
 

@@ -39,6 +39,7 @@ class ScriptedJudge:
         self.source = "the referee's own"
         self.before: Callable[[str], None] = lambda _source: None
         self.options: Any = None
+        self.keeping: list[tuple[Any, str]] = []
         self.weight: Callable[[Any], float] = lambda _sealed: 0.0
 
     def __call__(self, options: Mapping[str, Any]) -> ScriptedJudge:
@@ -53,11 +54,17 @@ class ScriptedJudge:
         return {"digest": f"{sealed.solution.digest[:8]} {cap} {prelude}", "source": self.source}
 
     @asynccontextmanager
-    async def line(self, rooms: Any) -> AsyncIterator[ScriptedJudge]:
+    async def line(self, rooms: Any, *, cache: Any = None, image: str = "") -> AsyncIterator[ScriptedJudge]:
         """One room a line."""
         self.lines += 1
+        self.keeping.append((cache, image))
         async with rooms():
             yield self
+
+    def cache_at(self, folder: Path, *, damaged: Callable[[Path], None]) -> Any:
+        """One that has answered twice, and has met a damaged file."""
+        damaged(folder / "ab" / "abcd")
+        return SimpleNamespace(folder=folder, found=2)
 
     async def judge(self, exhibit: Any, task: Any, sealed: Any) -> Verdict:
         """What the sample says."""

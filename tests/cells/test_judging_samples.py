@@ -216,6 +216,36 @@ def test_a_program_that_is_there_several_times_is_judged_once(bench: Bench) -> N
     assert bench.judge.judged == []
 
 
+def test_verdicts_of_other_files_may_be_used(bench: Bench) -> None:
+    """Only where that is asked for; each line has the cache, rooms by name, and what it held or could not say is told."""
+    bench.give("PASS a", "FAIL b")
+    bench.run(again=True)
+    assert {cache for cache, _ in bench.judge.keeping} == {None}
+    folder = bench.folder / "kept" / "below"
+    bench.judge.keeping.clear()
+    bench.out.unlink()
+    assert bench.run(cache=folder, workers=2).complete
+    assert folder.is_dir()
+    assert {(cache.folder, len(image)) for cache, image in bench.judge.keeping} == {(folder, 64)}
+    assert f"{folder / 'ab' / 'abcd'} is damaged" in bench.notes
+    assert f"2 verdicts are those that {folder} held" in bench.notes
+    (bench.folder / "file").write_text("")
+    for bad in (bench.folder / "file", bench.folder / "file" / "below"):
+        with pytest.raises(UsageError, match=r"--cache .* is no folder"):
+            bench.run(cache=bad)
+
+
+def test_ignored_keys_are_named_once(bench: Bench) -> None:
+    """The first few, each with the number of its lines; and counted in what came of it."""
+    more = {f"k{n:02}": n for n in range(10)}
+    rows = [{"task_id": f"Fake/{n}", "solution": "PASS", "model": "m", **more} for n in range(3)]
+    bench.samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judged = bench.run()
+    assert judged.ignored == {"model": 3, **dict.fromkeys(more, 3)}
+    assert bench.notes.count("'model' (3)") == 1
+    assert "'k06' (3) and 3 more" in bench.notes
+
+
 def test_workers_share_the_work(bench: Bench) -> None:
     """Each on a line of its own, and never more than there are programs."""
     bench.give(*(f"PASS {n}" for n in range(9)))

@@ -195,9 +195,11 @@ VERDICT = Verdict(reading="PASS", standing="accepted", evidence=Evidence(code="c
 
 def test_a_cache_answers_what_it_was_asked(tmp_path: Path) -> None:
     """Only for all three digests, only what is whole and about them, and never what could not be decided."""
-    cache = VerdictCache(tmp_path)
+    damaged: list[Path] = []
+    cache = EvalPlusReferee().cache_at(tmp_path, damaged=damaged.append)
     cache.put(VERDICT, image="i")
     assert cache.get(suite="s", image="i", source="c") == VERDICT
+    assert cache.found == 1
     for other in ({"suite": "x"}, {"image": "x"}, {"source": "x"}):
         assert cache.get(**{"suite": "s", "image": "i", "source": "c", **other}) is None
     [kept] = tmp_path.glob("*/*")
@@ -206,8 +208,12 @@ def test_a_cache_answers_what_it_was_asked(tmp_path: Path) -> None:
     [other_kept] = (tmp_path / "other").glob("*/*")
     kept.write_bytes(other_kept.read_bytes())
     assert cache.get(suite="s", image="i", source="c") is None
-    kept.write_bytes(b"nonsense")
-    assert cache.get(suite="s", image="i", source="c") is None
+    for nonsense in (b"nonsense", b""):
+        kept.write_bytes(nonsense)
+        assert cache.get(suite="s", image="i", source="c") is None
+    assert (damaged, cache.found) == ([kept] * 3, 1)
+    cache.put(VERDICT, image="i")
+    assert cache.get(suite="s", image="i", source="c") == VERDICT
     cache.put(replace(VERDICT, reading="UNSCORABLE", standing="unscorable"), image="j")
     assert cache.get(suite="s", image="j", source="c") is None
 
