@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cells.cli.door import print_json, run_async, run_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cells.promotion.promoting import Made
 
 __all__ = ["add_to"]
@@ -49,12 +51,8 @@ def promote(
 
 def _tell(made: Made, target: Path) -> None:
     said, reading = made.content, made.content.figures.reading
-    pairs = reading["pairs"]
     typer.echo(f"effect {said.effect.contrast!r} of {said.discovery}, {len(said.effect.units)} units, audit CLEAN")
-    p = "undefined" if reading["p_value"] is None else f"{reading['p_value']:.4g}"
-    typer.echo(
-        f"  discovery: b01 {pairs['treatment_only']}, b10 {pairs['control_only']}, p {p}: no evidence in what follows"
-    )
+    typer.echo(f"  discovery, no evidence in what follows: {_figures(reading)}")
     typer.echo(
         f"  to {said.confirmation.contrast!r} of {said.confirmation.name}, namespace "
         f"{said.confirmation.seed_namespace!r}, {said.confirmation.shared_units} units shared"
@@ -68,6 +66,15 @@ def _tell(made: Made, target: Path) -> None:
     typer.echo(f"  head {made.promoted.line}")
     typer.echo(f"  written to {made.file}")
     typer.echo(f"next: proctor freeze {target}")
+
+
+def _figures(reading: Mapping[str, Any]) -> str:
+    """The discovery's counts and raw p-value on one line: of pairs, or of passes where the arms are not paired."""
+    pairs, groups = reading["pairs"], reading["groups"]
+    counts = f"b01 {pairs['treatment_only']}, b10 {pairs['control_only']}"
+    if groups is not None:
+        counts = f"passed {groups['passed'][0]} and {groups['passed'][1]}"
+    return counts + (", p undefined" if reading["p_value"] is None else f", p {reading['p_value']:.4g}")
 
 
 def _silent(_text: str) -> None:

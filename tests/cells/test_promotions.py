@@ -536,6 +536,7 @@ def test_the_command_promotes_and_refuses_with_its_code(proctor: Any, discovery:
     target = confirmation_of(discovery.name, tmp_path)
     tried = proctor("promote", discovery, "P over B", "--to", target, "--dry-run")
     assert (tried.code, tried.out.splitlines()[-1]) == (0, "it could be promoted: nothing was written")
+    assert "  discovery, no evidence in what follows: b01 0, b10 0, p 1\n" in tried.out
     done = proctor("promote", discovery, "P over B", "--to", target)
     assert done.code == 0
     assert f"head {(discovery / 'head').read_text().strip()}" in done.out
@@ -546,6 +547,10 @@ def test_the_command_promotes_and_refuses_with_its_code(proctor: Any, discovery:
     refused = proctor("promote", discovery, "P over B", "--to", other)
     assert (refused.code, refused.err.startswith("proctor: refused: promotion: this effect was promoted")) == (3, True)
     assert proctor("promote", discovery, "nothing", "--to", target).code == 2
+    unpaired = confirmation_of(
+        discovery.name, tmp_path, name="f", namespace="third", effect="unpaired", change=as_fisher
+    )
+    assert "passed 3 and 3, p 1\n" in proctor("promote", discovery, "unpaired", "--to", unpaired, "--dry-run").out
 
 
 @pytest.mark.parametrize(
