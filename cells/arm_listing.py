@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cells.arm_making import made_arm
+from cells.arm_packets import check_packet
 from cells.fire_rates import fire_lines, fire_rate
 from cells.parts import SourceOrigin
 from cells.pools.candidates import read_pool
@@ -62,7 +63,7 @@ def checked(name: str, *, experiment: Path | None = None, pool: Path | None = No
     there is no such arm, it can't be made, or it has no controller that a pool could be tried on.
     """
     arm, beside = _found(name) if experiment is None else _of_experiment(name, experiment)
-    findings = [*check_arm(arm), *check_placebo(arm, beside)]
+    findings = [*check_arm(arm), *check_placebo(arm, beside), *check_packet(arm, beside)]
     if experiment is None:
         findings += check_name(arm)
     if pool is not None:

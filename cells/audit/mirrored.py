@@ -13,6 +13,7 @@ from harness.mirror import arm_state
 from harness.mirror_audit import audit_packet
 from harness.outcome import CellOutcome
 from harness.record import Entry
+from harness.seats.mirroring import as_seen
 from harness.values import CellKey
 from harness.views import MirrorState
 
@@ -109,9 +110,7 @@ class MirrorsHold(Invariant):
         if told.sent is None:
             return
         arm = self._made.arms[cell.arm]
-        view = self._made.view(cell, told)
-        if cell.arm in self._made.sources:
-            view = replace(view, previous=None, past=(), mirrored=state)
+        view = as_seen(arm, self._made.view(cell, told), state)
         try:
             audit_packet(arm, view, state, told.sent)
         except (MirrorBroken, TokensShown) as error:
