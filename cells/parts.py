@@ -173,11 +173,7 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         tasks=tasks,
         population=_population(experiment, tasks, origin),
         arms=arms,
-        corpora={
-            entry.name: origin.arm_corpus(entry)
-            for entry in experiment.arms
-            if isinstance(entry, ArmOptionsEntry) and entry.corpus is not None
-        },
+        corpora=_corpora(experiment, origin),
         seat=seat,
         referee=plugins.load("referees", experiment.referee.name)(experiment.referee.options),
         backend=plugins.load("workspaces", experiment.workspace.backend)(),
@@ -187,6 +183,12 @@ def assemble(experiment: Experiment, origin: Origin) -> Parts:
         decoding=Decoding(**{**experiment.seat.decoding.model_dump(), "stop": tuple(experiment.seat.decoding.stop)}),
         cards=read_cards(experiment, origin.rate_card),
     )
+
+
+def _corpora(experiment: Experiment, origin: Origin) -> dict[str, bytes]:
+    """The files that registered arms work with, by the arm's name."""
+    given = (entry for entry in experiment.arms if isinstance(entry, ArmOptionsEntry))
+    return {entry.name: origin.arm_corpus(entry) for entry in given if entry.corpus is not None}
 
 
 def _population(experiment: Experiment, tasks: Mapping[str, Task], origin: Origin) -> Population | None:
