@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NoReturn, TypeAlias
 
 from harness.errors import TaskError, unknown_name
+from harness.tasks.evalplus_file import BENCHMARKS
 
 __all__ = ["MOST_LINE_BYTES", "MOST_SAMPLES", "Sample", "read_samples", "samples_digest", "source_of"]
 
@@ -66,7 +67,8 @@ def read_samples(path: Path, task_ids: Sequence[str], *, ignored: Counter[str] |
     elif path.is_file():
         found = _from_file(path, frozenset(task_ids), Counter() if ignored is None else ignored)
     else:
-        raise TaskError(f"{path} is not there: expected a .jsonl or .jsonl.gz file of samples, or a folder of them")
+        why = "is neither a file nor a folder" if path.exists() else "is not there"
+        raise TaskError(f"{path} {why}: expected a .jsonl or .jsonl.gz file of samples, or a folder of them")
     counts: dict[str, int] = {}
     samples: list[Sample] = []
     for task_id, kind, text, where in found:
@@ -187,6 +189,9 @@ def _unknown_task(name: str, task_ids: Sequence[str] | frozenset[str]) -> str:
     """As `unknown_name`, without hundreds of names."""
     if len(task_ids) <= 10:
         return unknown_name("task", name, task_ids)
+    family, families = name.partition("/")[0], {task_id.partition("/")[0] for task_id in task_ids}
+    if "/" in name and family.lower() in BENCHMARKS and family not in families:
+        return f"{name!r} is a task of --benchmark {family.lower()}, and these are {len(task_ids)} of {min(families)}."
     known = unknown_name("task", name, task_ids).partition(" Known:")[0]
     first = min(task_ids)
     return f"{known} There are {len(task_ids)} tasks, such as {first!r}."

@@ -102,6 +102,7 @@ BAD: list[tuple[str, str | bytes, str]] = [
     ("no task", '{"solution": "a"}\n', "line 1 has no task_id"),
     ("task as number", line(0), "line 1: task_id is '0', expected a text"),
     ("unknown task", GOOD + "\n" + line("HumanEval/99"), "line 3: unknown task 'HumanEval/99'. Did you mean"),
+    ("of the other benchmark", line("Mbpp/2"), r"line 1: 'Mbpp/2' is a task of --benchmark mbpp, and these are 12 of HumanEval\."),
     ("folder's name", line("HumanEval_1"), "Did you mean 'HumanEval/1'"),
     ("solution null", line(solution=None), r"line 1 \(HumanEval/0\): solution is 'null', expected a text"),
     ("solution list", line(solution=["a"]), "expected a text"),
@@ -133,7 +134,9 @@ def test_a_packed_file_that_is_cut_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none.jsonl", "samples.txt", "samples.json"])
 def test_other_files_are_refused(tmp_path: Path, name: str) -> None:
-    """One that is not there, and names that say something else."""
+    """One that is not there, a device, and names that say something else."""
+    with pytest.raises(TaskError, match="is neither a file nor a folder"):
+        read_samples(Path("/dev/null"), TASKS)
     written(tmp_path, GOOD, "samples.txt")
     written(tmp_path, GOOD, "samples.json")
     with pytest.raises(TaskError, match=r"expected a"):
