@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,20 @@ from tests.cells.houses import TASKS, fakes
 from tests.cells.mirrored_house import Checking
 from tests.fake_workspace import FakeBackend
 
-__all__ = ["ARMS", "EXAMPLE", "antidote", "frozen_example", "written"]
+__all__ = ["ARMS", "EXAMPLE", "antidote", "environment", "frozen_example", "written"]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "antidote"
 ARMS = ("B", "BI", "P", "TC", "CF-SF", "GR-SHAPE")
 UNPINNED = f'sha256 = "{"0" * 64}"'
 
 
-def written(folder: Path, name: str) -> Path:
+def written(folder: Path, name: str, tasks: Sequence[Mapping[str, Any]] = TASKS) -> Path:
     """
-    One of the example's files beside data sets of our own, named in the environment as the real ones are. A profile is
+    One of the example's files beside data sets of our own, of the same `tasks`, for `environment` to name. A profile is
     of the real data set alone, so it is taken out; nothing else is changed.
     """
     for stem, first in (("HumanEval", 0), ("Mbpp", 3)):
-        rows = [{**task, "task_id": f"{stem}/{first + number}"} for number, task in enumerate(TASKS)]
+        rows = [{**task, "task_id": f"{stem}/{first + number}"} for number, task in enumerate(tasks)]
         (folder / f"{stem}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     text = (EXAMPLE / name).read_text("utf-8")
     kept = [line for line in text.splitlines() if not line.startswith("profile = ")]
@@ -41,13 +41,19 @@ def written(folder: Path, name: str) -> Path:
     return path
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """The variables that name the data sets which were written into `folder`."""
+    files = {"HUMANEVAL_OVERRIDE_PATH": "HumanEval.jsonl", "MBPP_OVERRIDE_PATH": "Mbpp.jsonl"}
+    return {name: str(folder / file) for name, file in files.items()}
+
+
 @contextmanager
 def antidote(
     monkeypatch: pytest.MonkeyPatch, folder: Path, answer: Callable[[Request], str], **others: Any
 ) -> Iterator[None]:
     """What the example's files name, faked: workspaces, models, the referee, both data sets, the probe table."""
-    monkeypatch.setenv("HUMANEVAL_OVERRIDE_PATH", str(folder / "HumanEval.jsonl"))
-    monkeypatch.setenv("MBPP_OVERRIDE_PATH", str(folder / "Mbpp.jsonl"))
+    for variable, value in environment(folder).items():
+        monkeypatch.setenv(variable, value)
 
     def model() -> ScriptedProvider:
         return ScriptedProvider(lambda request: f"```python\n{answer(request)}\n```")
