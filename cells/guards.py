@@ -48,16 +48,20 @@ def _read(entry: GuardEntry, known: Mapping[str, ContrastReading]) -> GuardReadi
     n = tuple(reading.pairs.judged for reading in readings)
     if empty:
         return replace(_nothing(entry, f"no pair of {empty[0]} was judged"), n=n)
+    return replace(_held(entry, readings), n=n)
+
+
+def _held(entry: GuardEntry, readings: Sequence[ContrastReading]) -> GuardReading:
+    """The word of a guard whose contrasts all have judged pairs."""
     match entry:
         case HarmGate():
             pairs = readings[0].pairs
-            word = _said(entry, harm_gate(pairs.control_only, pairs.judged, most=entry.most))
+            return _said(entry, harm_gate(pairs.control_only, pairs.judged, most=entry.most))
         case MaterialRescue():
             placebo, treatment = (reading.pairs.net for reading in readings)
-            word = _said(entry, material_rescue(placebo, treatment, share=entry.share))
+            return _said(entry, material_rescue(placebo, treatment, share=entry.share))
         case StratumGate():
-            word = _strata(entry, readings[0])
-    return replace(word, n=n)
+            return _strata(entry, readings[0])
 
 
 def _strata(entry: StratumGate, reading: ContrastReading) -> GuardReading:

@@ -38,8 +38,8 @@ def write_document(document: Document, folder: Path) -> dict[str, Path]:
         for path in paths.values():
             with suppress(OSError):
                 _scratch(path).unlink(missing_ok=True)
-        kind = UsageError if isinstance(error, (FileExistsError, NotADirectoryError)) else StorageError
-        raise kind(f"{folder} can't take the report: {error}. Make room, or name another folder by --out") from None
+        refused = UsageError if isinstance(error, (FileExistsError, NotADirectoryError)) else StorageError
+        raise refused(f"{folder} can't take the report: {error}. Make room, or name another folder by --out") from None
     return paths
 
 
