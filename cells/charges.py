@@ -8,15 +8,16 @@ spend of one that our side voided, that never booted or that a gate refused is S
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isclose
+from operator import attrgetter
 from typing import Literal, TypeAlias, get_args
 
-from cells.conditions import Group
+from cells.groups import Group
 from cells.readable import Cell, Outcome
 from cells.settled import Settled, class_label
-from cells.spent import Paid, Purse, Spent, Total, paid
+from cells.spent import Purse, Spent, Total
 from harness.analysis import Quantity
 from harness.errors import IntegrityError
 from harness.values import Declared, End, Halt
@@ -84,71 +85,68 @@ def read_charges(settled: Settled) -> Charges:
 
     Raises `IntegrityError` if what arms are charged and what is sunk do not add up to what was paid.
     """
-    arms = {key: _Purses() for key in dict.fromkeys(map(_key, settled.declared))}
-    meter, ours, lost = Purse(), Purse(), Purse()
+    arms: dict[_Key, list[Outcome]] = {key: [] for key in map(_key, settled.declared)}
     for cell, tries in settled.tries.items():
-        purses = arms[_key(cell)]
-        for outcome in tries:
-            one = paid(outcome)
-            meter.add(one)
-            purses.add(outcome, one)
-    for purses in arms.values():
-        ours.pour(purses.declared, purses.halted)
-        lost.pour(purses.sunk)
-    arm, sunk, total = ours.spent(), lost.spent(), meter.spent()
+        arms[_key(cell)].extend(tries)
+    by_end = {key: _by_end(tries) for key, tries in arms.items()}
+    arm = sum((ended.declared + ended.halted for ended in by_end.values()), Purse.of(())).spent()
+    sunk = sum((ended.sunk for ended in by_end.values()), Purse.of(())).spent()
+    total = Purse.of([outcome for tries in settled.tries.values() for outcome in tries]).spent()
     refuse_leaks("the run", total, (arm, sunk))
-    charges = tuple(_charge(key, purses) for key, purses in arms.items())
-    return Charges(arms=charges, arm=arm, sunk=sunk, total=total)
+    return Charges(arms=tuple(_charge(key, ended) for key, ended in by_end.items()), arm=arm, sunk=sunk, total=total)
 
 
 _Key: TypeAlias = tuple[str, str, str]
+_key: Callable[[Cell], _Key] = attrgetter("arm", "extras", "model")
 
 
-def _key(cell: Cell) -> _Key:
-    return cell.arm, cell.extras, cell.model
-
-
-@dataclass(slots=True)
-class _Purses:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _ByEnd:
     """What the tries of one arm cost by how they ended, and their classes; `passed` counts those that were accepted."""
 
-    declared: Purse = field(default_factory=Purse)
-    halted: Purse = field(default_factory=Purse)
-    sunk: Purse = field(default_factory=Purse)
-    arm_classes: Counter[str] = field(default_factory=Counter)
-    sunk_classes: Counter[str] = field(default_factory=Counter)
-    passed: int = 0
-
-    def add(self, outcome: Outcome, one: Paid) -> None:
-        """One more try, in the purse of its end."""
-        label, end = class_label(outcome), outcome.end
-        if charge_of(end) == "SUNK":
-            self.sunk.add(one)
-            self.sunk_classes[label] += 1
-            return
-        (self.declared if isinstance(end, Declared) else self.halted).add(one)
-        self.arm_classes[label] += 1
-        self.passed += outcome.passed is True
+    declared: Purse
+    halted: Purse
+    sunk: Purse
+    arm_classes: Mapping[str, int]
+    sunk_classes: Mapping[str, int]
+    passed: int
 
 
-def _charge(key: _Key, purses: _Purses) -> Charge:
+def _by_end(tries: Sequence[Outcome]) -> _ByEnd:
+    ours = [outcome for outcome in tries if charge_of(outcome.end) == "ARM"]
+    lost = [outcome for outcome in tries if charge_of(outcome.end) == "SUNK"]
+    return _ByEnd(
+        declared=Purse.of([outcome for outcome in ours if isinstance(outcome.end, Declared)]),
+        halted=Purse.of([outcome for outcome in ours if isinstance(outcome.end, Halt)]),
+        sunk=Purse.of(lost),
+        arm_classes=_classes(ours),
+        sunk_classes=_classes(lost),
+        passed=sum([outcome.passed is True for outcome in ours]),
+    )
+
+
+def _classes(tries: Iterable[Outcome]) -> dict[str, int]:
+    """How often each class is there, by name."""
+    return dict(sorted(Counter(map(class_label, tries)).items()))
+
+
+def _charge(key: _Key, ended: _ByEnd) -> Charge:
     arm_name, extras, model = key
-    ours, every = Purse(), Purse()
-    ours.pour(purses.declared, purses.halted)
-    every.pour(ours, purses.sunk)
-    arm, declared = ours.spent(), purses.declared.spent()
+    ours = ended.declared + ended.halted
+    every = ours + ended.sunk
+    arm, declared = ours.spent(), ended.declared.spent()
     return Charge(
         group=Group(benchmark=None, task=None, arm=arm_name, extras=extras, model=model),
         arm=arm,
         declared=declared,
-        sunk=purses.sunk.spent(),
+        sunk=ended.sunk.spent(),
         total=every.spent(),
         tries=every.n,
-        arm_classes=dict(sorted(purses.arm_classes.items())),
-        sunk_classes=dict(sorted(purses.sunk_classes.items())),
-        per_declared=_per(declared, purses.declared.n),
+        arm_classes=ended.arm_classes,
+        sunk_classes=ended.sunk_classes,
+        per_declared=_per(declared, ended.declared.n),
         per_attempt=_per(arm, ours.n),
-        per_pass=_per(arm, purses.passed),
+        per_pass=_per(arm, ended.passed),
     )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from cells.readable import Cell
-from cells.settled import Settled
-from harness.values import Declared, ExactPrice, Halt, Limit, LowerBoundPrice, Refused, Void
+from cells.groups import Group, Members, Seen
+from harness.values import Limit
 
-__all__ = ["CAUSES", "CLASSES", "Census", "Group", "Unbuilt", "by_arm", "by_condition", "census", "censuses", "unbuilt"]
+__all__ = ["CAUSES", "CLASSES", "Census", "Unbuilt", "census", "censuses", "unbuilt"]
 
 CLASSES = (
     *("PASS", "FAIL", "NO_BUILD", "INTERFACE_MISS", "TIMEOUT", "MEMORY", "CRASH", "UNSCORABLE"),
@@ -24,23 +23,6 @@ CAUSES = (
     *("mirror", "mirror-audit", "tokens-audit", "no briefing", "interrupted", "harness", "unknown"),
 )
 """The causes of a VOID that every census prints, at zero too; those of plugins stand after them."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, order=True)
-class Group:
-    """Cells counted together: a condition, or an arm with its extras and model over all tasks (`task` is None)."""
-
-    benchmark: str | None
-    task: str | None
-    arm: str
-    extras: str
-    model: str
-
-    @property
-    def label(self) -> str:
-        """The group as text, with `|` between its parts."""
-        head = () if self.task is None else (str(self.benchmark), self.task)
-        return "|".join((*head, self.arm, self.extras, self.model))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,31 +106,47 @@ def _rate(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _counted(known: Iterable[str], seen: Iterable[str]) -> dict[str, int]:
-    """How often each is seen: the known ones first, at zero too, then the others by name."""
-    counts, names = Counter(seen), tuple(known)
-    return {name: counts[name] for name in (*names, *sorted(counts.keys() - set(names)))}
+def _counted(known: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
+    """How often each was counted: the known ones first, at zero too, then the others by name."""
+    names = tuple(known)
+    return {name: counts.get(name, 0) for name in (*names, *sorted(counts.keys() - set(names)))}
 
 
-def census(group: Group, cells: Iterable[Cell], settled: Settled, refused: Iterable[Unbuilt] = ()) -> Census:
-    """Count the classes of `cells`, and of those that were `refused` before the run."""
-    keys, gates = tuple(cells), [cell.gate for cell in refused]
-    there = [settled.outcomes.get(key) for key in keys]
-    found = [outcome for outcome in there if outcome is not None]
-    labels = [outcome.outcome_class for outcome in found] + ["REFUSED"] * len(gates)
-    labels += [settled.label(key) for key, outcome in zip(keys, there, strict=True) if outcome is None]
-    classes = _counted(CLASSES, labels)
-    turned_away = [outcome.end.gate for outcome in found if isinstance(outcome.end, Refused)]
-    costed = [outcome for outcome in found if isinstance(outcome.end, (Declared, Halt))]
-    judged = [outcome.passed for outcome in found if outcome.passed is not None]
-    passed, halted, undecided = sum(judged), classes["HALT"], sum(outcome.undecided for outcome in found)
+def _words(seen: Mapping[Seen, int], get: Callable[[Seen], str | None]) -> Counter[str]:
+    """How often each word is there, where there is one."""
+    words = Counter[str]()
+    for each, times in seen.items():
+        if (word := get(each)) is not None:
+            words[word] += times
+    return words
+
+
+def _what(kind: str) -> Callable[[Seen], str | None]:
+    """The limit, cause or gate of the ends of one kind."""
+    return lambda each: each.what if each.kind == kind else None
+
+
+def _sum(seen: Mapping[Seen, int], holds: Callable[[Seen], bool]) -> int:
+    return sum(times for each, times in seen.items() if holds(each))
+
+
+def census(group: Group, seen: Mapping[Seen, int], without: Mapping[str, int], gates: Sequence[str]) -> Census:
+    """
+    Count the classes of the outcomes that are `seen`, of the cells `without` one, and of those that a gate refused
+    before the run.
+    """
+    labels = Counter(without) + _words(seen, lambda each: each.outcome_class) + Counter(["REFUSED"] * len(gates))
+    classes, turned_away = _counted(CLASSES, labels), _words(seen, _what("REFUSED"))
+    buildable, costed = labels.total() - len(gates), _sum(seen, lambda each: each.costed)
+    judged, passed = _sum(seen, lambda each: each.passed is not None), _sum(seen, lambda each: each.passed is True)
+    halted, undecided = classes["HALT"], _sum(seen, lambda each: each.undecided)
     return Census(
         group=group,
-        planned=len(labels),
-        buildable=len(keys),
-        fired=len(keys) - labels.count("MISSING") - labels.count("NOT_FIRED") - len(turned_away),
-        declared=len(costed) - halted,
-        judged=len(judged),
+        planned=labels.total(),
+        buildable=buildable,
+        fired=buildable - labels["MISSING"] - labels["NOT_FIRED"] - turned_away.total(),
+        declared=costed - halted,
+        judged=judged,
         passed=passed,
         halted=halted,
         void=classes["VOID"],
@@ -156,55 +154,33 @@ def census(group: Group, cells: Iterable[Cell], settled: Settled, refused: Itera
         unscorable=undecided,
         refused=classes["REFUSED"],
         missing=classes["MISSING"],
-        priced=sum(isinstance(outcome.spend.price, (ExactPrice, LowerBoundPrice)) for outcome in costed),
-        lower_bounds=sum(isinstance(outcome.spend.price, LowerBoundPrice) for outcome in costed),
+        priced=_sum(seen, lambda each: each.costed and each.priced != "void"),
+        lower_bounds=_sum(seen, lambda each: each.costed and each.priced == "lower_bound"),
         classes=classes,
-        halts=_counted(get_args(Limit), (outcome.end.limit for outcome in found if isinstance(outcome.end, Halt))),
-        voids=_counted(CAUSES, (outcome.end.cause for outcome in found if isinstance(outcome.end, Void))),
-        refusals=_counted((), gates + turned_away),
-        would_be=_counted((), (outcome.would_be.reading for outcome in found if outcome.would_be is not None)),
-        pass_rate=_rate(passed, len(judged)),
-        rate_low=_rate(passed, len(judged) + halted),
-        rate_high=_rate(passed + halted, len(judged) + halted),
-        rate_lowest=_rate(passed, len(judged) + halted + undecided),
-        rate_highest=_rate(passed + halted + undecided, len(judged) + halted + undecided),
+        halts=_counted(get_args(Limit), _words(seen, _what("HALT"))),
+        voids=_counted(CAUSES, _words(seen, _what("VOID"))),
+        refusals=_counted((), turned_away + Counter(gates)),
+        would_be=_counted((), _words(seen, lambda each: each.would_be)),
+        pass_rate=_rate(passed, judged),
+        rate_low=_rate(passed, judged + halted),
+        rate_high=_rate(passed + halted, judged + halted),
+        rate_lowest=_rate(passed, judged + halted + undecided),
+        rate_highest=_rate(passed + halted + undecided, judged + halted + undecided),
     )
 
 
-def censuses(settled: Settled, refused: Iterable[Mapping[str, str]], *, tasks: bool) -> tuple[Census, ...]:
+def censuses(groups: Iterable[Members], refused: Iterable[Mapping[str, str]], *, tasks: bool) -> tuple[Census, ...]:
     """
-    The census of each condition, or with `tasks` False of each arm: those with a declared cell first, in order.
+    The census of each of the conditions, or with `tasks` False of the arms: those with a declared cell first, in order.
 
     `refused` are a registration's rows of planned cells that were not built.
     """
-    cells = _grouped(settled.declared, tasks=tasks)
-    gated: dict[Group, list[Unbuilt]] = {}
+    cells = {each.group: (each.seen, each.without) for each in groups}
+    gated: dict[Group, list[str]] = {}
     for row in unbuilt(refused):
-        gated.setdefault(_group(row, tasks=tasks), []).append(row)
+        benchmark, task = (row.benchmark, row.task) if tasks else (None, None)
+        group = Group(benchmark=benchmark, task=task, arm=row.arm, extras=row.extras, model=row.model)
+        gated.setdefault(group, []).append(row.gate)
     return tuple(
-        census(group, cells.get(group, ()), settled, gated.get(group, ())) for group in dict.fromkeys((*cells, *gated))
+        census(group, *cells.get(group, ({}, {})), gated.get(group, ())) for group in dict.fromkeys((*cells, *gated))
     )
-
-
-def _group(cell: Cell | Unbuilt, *, tasks: bool) -> Group:
-    benchmark, task = (cell.benchmark, cell.task) if tasks else (None, None)
-    return Group(benchmark=benchmark, task=task, arm=cell.arm, extras=cell.extras, model=cell.model)
-
-
-def _grouped(cells: Iterable[Cell], *, tasks: bool) -> dict[Group, list[Cell]]:
-    # Looked up by a plain tuple: cells are many, and a group's hash costs more than all else here.
-    found: dict[tuple[str, ...], list[Cell]] = {}
-    for cell in cells:
-        condition = (cell.benchmark, cell.task) if tasks else ()
-        found.setdefault((*condition, cell.arm, cell.extras, cell.model), []).append(cell)
-    return {_group(members[0], tasks=tasks): members for members in found.values()}
-
-
-def by_condition(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:
-    """The cells of each condition, in the order declared."""
-    return _grouped(cells, tasks=True)
-
-
-def by_arm(cells: Iterable[Cell]) -> dict[Group, list[Cell]]:
-    """The cells of each arm with its extras and model, in the order declared."""
-    return _grouped(cells, tasks=False)

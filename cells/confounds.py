@@ -7,10 +7,10 @@ A premium in dollars or seconds is the treatment's only if nothing else was diff
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from statistics import median
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from cells.declared.rows import ForeignCell
 from cells.figures import figure
@@ -20,6 +20,8 @@ from harness.registration import Registration
 from harness.values import Declared, Halt
 
 __all__ = ["LOAD_MARGIN", "Circumstances", "circumstances", "confounds", "facts_of_run", "labels_of"]
+
+T = TypeVar("T")
 
 LOAD_MARGIN = 0.25
 """Arms' median loads differ where they are further apart than this, in threads that run or wait, a CPU."""
@@ -49,8 +51,7 @@ def circumstances(outcomes: Iterable[Outcome], of_run: Mapping[str, str]) -> lis
 
     `of_run` is what all recorded cells share: `backend`, `run`, and `rate_card MODEL` for each model.
     """
-    costed = (outcome for outcome in outcomes if isinstance(outcome.end, (Declared, Halt)))
-    return [_one(outcome, of_run) for outcome in costed]
+    return [_one(outcome, of_run) for outcome in outcomes if isinstance(outcome.end, (Declared, Halt))]
 
 
 def facts_of_run(registration: Registration) -> dict[str, str]:
@@ -111,14 +112,15 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-Arms: TypeAlias = Mapping[str, Sequence[Circumstances]]
+Arms: TypeAlias = Mapping[str, Counter[Circumstances]]
+"""How many cells of each arm were played under each circumstances."""
 
 
 def confounds(cells: Iterable[Circumstances]) -> tuple[str, ...]:
     """A sentence for each circumstance in which arms under the same extras and model differ, or that is not known."""
-    alike: dict[tuple[str, str], dict[str, list[Circumstances]]] = {}
-    for cell in cells:
-        alike.setdefault((cell.extras, cell.model), {}).setdefault(cell.arm, []).append(cell)
+    alike: dict[tuple[str, str], dict[str, Counter[Circumstances]]] = {}
+    for cell, times in Counter(cells).items():
+        alike.setdefault((cell.extras, cell.model), {}).setdefault(cell.arm, Counter())[cell] = times
     sentences: list[str] = []
     for (extras, model), arms in alike.items():
         if len(arms) > 1:
@@ -136,9 +138,7 @@ def _differences(arms: Arms, where: str) -> Iterable[str]:
     if len(at_once) == len(arms) and len(set(at_once.values())) > 1:
         yield f"Cells at once differ {where}, medians: {_listed(at_once)}; seconds are no clean comparison."
     for what, get, then in _WORDS:
-        shares = {
-            arm: Counter(word for cell in cells if (word := get(cell)) is not None) for arm, cells in arms.items()
-        }
+        shares = {arm: _said(cells, get) for arm, cells in arms.items()}
         if all(shares.values()) and len({_share(words) for words in shares.values()}) > 1:
             counts = "; ".join(f"{arm} {_counts(words)}" for arm, words in shares.items())
             yield f"{what} differs {where}: {counts}; {then}."
@@ -155,8 +155,17 @@ _WORDS: tuple[tuple[str, Callable[[Circumstances], str | None], str], ...] = (
 
 def _medians(arms: Arms, get: Callable[[Circumstances], float | None]) -> dict[str, float]:
     """The arms' medians of the figures that are known; an arm without any is left out."""
-    known = {arm: [value for cell in cells if (value := get(cell)) is not None] for arm, cells in arms.items()}
+    known = {arm: list(_said(cells, get).elements()) for arm, cells in arms.items()}
     return {arm: float(median(values)) for arm, values in known.items() if values}
+
+
+def _said(cells: Counter[Circumstances], get: Callable[[Circumstances], T | None]) -> Counter[T]:
+    """How often each thing was said; what nobody said is not among them."""
+    said = Counter[T]()
+    for cell, times in cells.items():
+        if (value := get(cell)) is not None:
+            said[value] += times
+    return said
 
 
 def _listed(figures: Mapping[str, float]) -> str:
@@ -173,7 +182,7 @@ def _counts(words: Counter[str]) -> str:
 
 def _unknown(arms: Arms, where: str) -> list[str]:
     """What was not written down of every cell can't be compared, and is no reason to think that it was the same."""
-    cells = [cell for members in arms.values() for cell in members]
+    cells = sum(arms.values(), Counter())
     names = {
         "load": "load",
         "at_once": "cells at once",
@@ -181,6 +190,9 @@ def _unknown(arms: Arms, where: str) -> list[str]:
         "rate_card": "date of the rates",
         "backend": "backend",
     }
-    missing = {words: sum(getattr(cell, name) is None for cell in cells) for name, words in names.items()}
-    told = ", ".join(f"{words} ({count} of {len(cells)} cells)" for words, count in missing.items() if count)
+    missing = {
+        words: sum(times for cell, times in cells.items() if getattr(cell, name) is None)
+        for name, words in names.items()
+    }
+    told = ", ".join(f"{words} ({count} of {cells.total()} cells)" for words, count in missing.items() if count)
     return [f"Not known, and so perhaps different between the arms ({where}): {told}."] if told else []

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from cells.conditions import Group
-from cells.readable import Cell, Outcome
-from cells.settled import Settled
-from harness.values import Declared, ExactPrice, Halt, LowerBoundPrice, VoidPrice
+from cells.groups import Group, Members
 
 if TYPE_CHECKING:
     from harness.analysis import Quantity
 
-__all__ = ["Cost", "Median", "at_least", "cost", "figures_of", "median_of", "priced"]
+__all__ = ["Cost", "Median", "cost", "median_of"]
 
 Bound: TypeAlias = Literal["exact", "at_least"]
 """Whether a figure is exact, or has a lower bound in it and so is one."""
@@ -62,55 +59,34 @@ class Cost:
     usd: Median
     usd_exact: Median
 
-
-def figures_of(outcomes: Iterable[Outcome], quantity: Quantity) -> list[float | None]:
-    """A quantity of each try, None where it is unknown."""
-    spends = [outcome.spend for outcome in outcomes]
-    match quantity:
-        case "tokens":
-            return [spend.tokens for spend in spends]
-        case "calls":
-            return [spend.calls for spend in spends]
-        case "wall_s":
-            return [spend.wall_s for spend in spends]
-        case "usd":
-            prices = [spend.price for spend in spends]
-            return [None if isinstance(price, VoidPrice) else price.usd for price in prices]
+    def of(self, quantity: Quantity) -> Median:
+        """The median of one quantity."""
+        median_of_it: Median = getattr(self, quantity)
+        return median_of_it
 
 
-def at_least(outcomes: Iterable[Outcome], quantity: Quantity) -> list[bool]:
-    """Whether the figure of each try is a lower bound only, which a price alone may be."""
-    return [quantity == "usd" and isinstance(outcome.spend.price, LowerBoundPrice) for outcome in outcomes]
-
-
-def priced(cells: Iterable[Cell], settled: Settled) -> list[Outcome]:
-    """The outcomes in which the subject did something, so that a cost can be told of them."""
-    found = (settled.outcomes.get(cell) for cell in cells)
-    return [outcome for outcome in found if outcome is not None and isinstance(outcome.end, (Declared, Halt))]
-
-
-def median_of(outcomes: Sequence[Outcome], quantity: Quantity) -> Median:
-    """The median of a quantity: undefined if any figure is unknown, for a median of the others would be of others."""
-    figures = figures_of(outcomes, quantity)
+def median_of(figures: Sequence[float | None], *, lower_bounds: int = 0) -> Median:
+    """The median of figures: undefined if any is unknown, for a median of the others would be of others."""
     known = [value for value in figures if value is not None]
     whole = bool(figures) and len(known) == len(figures)
     return Median(
         value=float(median(known)) if whole else None,
         n=len(figures),
         unknown=len(figures) - len(known),
-        lower_bounds=sum(at_least(outcomes, quantity)),
+        lower_bounds=lower_bounds,
     )
 
 
-def cost(group: Group, cells: Iterable[Cell], settled: Settled) -> Cost:
-    """The medians of cost of `cells`."""
-    outcomes = priced(cells, settled)
+def cost(members: Members) -> Cost:
+    """The medians of cost of a group."""
+    figures = members.figures
+    exact = [usd for usd, bound in zip(figures.usd, figures.at_least, strict=True) if usd is not None and not bound]
     return Cost(
-        group=group,
-        n=len(outcomes),
-        tokens=median_of(outcomes, "tokens"),
-        calls=median_of(outcomes, "calls"),
-        wall_s=median_of(outcomes, "wall_s"),
-        usd=median_of(outcomes, "usd"),
-        usd_exact=median_of([item for item in outcomes if isinstance(item.spend.price, ExactPrice)], "usd"),
+        group=members.group,
+        n=len(figures.usd),
+        tokens=median_of(figures.tokens),
+        calls=median_of(figures.calls),
+        wall_s=median_of(figures.wall_s),
+        usd=median_of(figures.usd, lower_bounds=sum(figures.at_least)),
+        usd_exact=median_of(exact),
     )

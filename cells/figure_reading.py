@@ -10,9 +10,10 @@ from harness.errors import ExperimentError
 from harness.regions import Span, exact, shown
 
 if TYPE_CHECKING:
-    from cells.conditions import Census, Group
+    from cells.conditions import Census
     from cells.contrasts import ContrastReading
     from cells.costs import Cost
+    from cells.groups import Group
     from cells.guards import GuardReading
     from cells.interim import Interim
     from cells.ratios import RatioReading, TaskRatio

@@ -11,9 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cells.bounds import declared_set
-from cells.conditions import Census, by_arm, by_condition, censuses
+from cells.conditions import Census, censuses
 from cells.contrasts import ContrastReading, read_contrast
 from cells.costs import Cost, cost
+from cells.groups import Members, by_arm, by_condition
 from cells.ratios import RatioReading, read_ratio
 from cells.settled import settle
 from cells.spent import Spent, spent
@@ -66,24 +67,32 @@ class Interim:
         return bool(self._settled.doubled)
 
     @cached_property
+    def _conditions(self) -> tuple[Members, ...]:
+        return by_condition(self._settled)
+
+    @cached_property
+    def _arms(self) -> tuple[Members, ...]:
+        return by_arm(self._conditions)
+
+    @cached_property
     def arms(self) -> tuple[Census, ...]:
         """The census of each arm."""
-        return censuses(self._settled, (), tasks=False)
+        return censuses(self._arms, (), tasks=False)
 
     @cached_property
     def conditions(self) -> tuple[Census, ...]:
         """The census of each condition."""
-        return censuses(self._settled, (), tasks=True)
+        return censuses(self._conditions, (), tasks=True)
 
     @cached_property
     def arm_costs(self) -> tuple[Cost, ...]:
         """What each arm costs."""
-        return tuple(cost(group, cells, self._settled) for group, cells in by_arm(self._settled.declared).items())
+        return tuple(map(cost, self._arms))
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
         """What each condition costs."""
-        return tuple(cost(group, cells, self._settled) for group, cells in by_condition(self._settled.declared).items())
+        return tuple(map(cost, self._conditions))
 
     @cached_property
     def spent(self) -> Spent:
@@ -103,4 +112,4 @@ class Interim:
     def ratios(self) -> tuple[RatioReading, ...]:
         """The ratio that the figure is of, without a verdict."""
         named = [item for item in self._analysis.ratios if item.name == self._ref.ratio]
-        return tuple(read_ratio(item, self._settled, "incomplete") for item in named)
+        return tuple(read_ratio(item, self._conditions, self.costs, "incomplete") for item in named)

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from cells.pairing import CellPair
 from cells.readable import Cell
 from cells.settled import Settled
+from harness.values import Halt
 
 __all__ = ["PairCounts", "PairState", "Side", "count_pairs", "side_of", "unjudged"]
 
@@ -74,13 +75,15 @@ class PairCounts:
 
 def side_of(cell: Cell, settled: Settled) -> Side:
     """What one cell says."""
-    passed = settled.passed(cell)
+    outcome = settled.outcomes.get(cell)
+    if outcome is None:
+        return "none"
+    passed = outcome.passed
     if passed is not None:
         return "pass" if passed else "fail"
-    if settled.halted(cell):
+    if isinstance(outcome.end, Halt):
         return "halted"
-    outcome = settled.outcomes.get(cell)
-    return "unscorable" if outcome is not None and outcome.undecided else "none"
+    return "unscorable" if outcome.undecided else "none"
 
 
 _JUDGED = {

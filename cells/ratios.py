@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cells.contrasts import Status
-from cells.costs import Median, median_of, priced
+from cells.costs import Cost, Median
+from cells.groups import Members
 from cells.pairing import units
-from cells.readable import Cell, Outcome
-from cells.settled import Settled
 from cells.spread_reading import OwnSpread, Wide, figures_by_condition, own_spread, read_wide
 from cells.stats import best_attainable_p, resolvable_ratio, sign_test
-from harness.values import Halt
 
 if TYPE_CHECKING:
     from harness.analysis import Alternative, Quantity, Ratio
@@ -88,9 +86,8 @@ def _bound(treatment: Median, control: Median) -> Bound:
             return "unclear"
 
 
-def _task(item: Ratio, unit: str, cells: Sequence[Iterable[Cell]], settled: Settled) -> TaskRatio:
-    sides = [priced(side, settled) for side in cells]
-    treatment, control = (median_of(outcomes, item.quantity) for outcomes in sides)
+def _task(item: Ratio, unit: str, one: tuple[Members, Median], other: tuple[Members, Median]) -> TaskRatio:
+    (_, treatment), (_, control) = one, other
     smaller = min(treatment.n, control.n)
     ratio = None
     if smaller >= item.min_n and treatment.value is not None and control.value:
@@ -100,7 +97,7 @@ def _task(item: Ratio, unit: str, cells: Sequence[Iterable[Cell]], settled: Sett
         unit=unit,
         treatment=treatment,
         control=control,
-        halted_cells=(_halts(sides[0]), _halts(sides[1])),
+        halted_cells=(one[0].halted, other[0].halted),
         ratio=ratio,
         bound=_bound(treatment, control),
         resolvable=resolvable,
@@ -108,19 +105,26 @@ def _task(item: Ratio, unit: str, cells: Sequence[Iterable[Cell]], settled: Sett
     )
 
 
-def _halts(outcomes: Sequence[Outcome]) -> int:
-    return sum(isinstance(outcome.end, Halt) for outcome in outcomes)
+def _units(
+    item: Ratio, conditions: Sequence[Members], costs: Sequence[Cost]
+) -> dict[str, tuple[tuple[Members, Median], tuple[Members, Median]]]:
+    """Both conditions of each unit, each with its median; for a condition stands its first cell."""
+    of_cell = {each.first: (each, cost.of(item.quantity)) for each, cost in zip(conditions, costs, strict=True)}
+    pairs = units(item, list(of_cell))[0]
+    return {str(unit): (of_cell[one], of_cell[other]) for unit, ((one,), (other,)) in pairs.items()}
 
 
-def read_ratio(item: Ratio, settled: Settled, status: Status) -> RatioReading:
-    """Read one comparison of cost; unless `status` is final there are medians and no p-value."""
-    by_unit = units(item, settled.declared)[0]
-    tasks = tuple(_task(item, str(unit), cells, settled) for unit, cells in by_unit.items())
+def read_ratio(item: Ratio, conditions: Sequence[Members], costs: Sequence[Cost], status: Status) -> RatioReading:
+    """
+    Read one comparison of cost over the `conditions` that cells are declared of, with the `costs` of each; unless
+    `status` is final there are medians and no p-value.
+    """
+    by_unit = _units(item, conditions, costs)
+    tasks = tuple(_task(item, unit, *sides) for unit, sides in by_unit.items())
     ratios = [task.ratio for task in tasks if task.ratio is not None]
     wins, losses = sum(ratio > 1 for ratio in ratios), sum(ratio < 1 for ratio in ratios)
     tested = status == "final" and wins + losses > 0
-    sides = (priced(side, settled) for cells in by_unit.values() for side in cells)
-    spread = figures_by_condition(sides, item.quantity)
+    spread = figures_by_condition((members for sides in by_unit.values() for members, _ in sides), item.quantity)
     return RatioReading(
         name=item.name,
         quantity=item.quantity,

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from cells.bounds import DeclaredSet, declared_set
 from cells.charges import Charges, read_charges
-from cells.conditions import Census, by_arm, by_condition, censuses
+from cells.conditions import Census, censuses
 from cells.confounds import circumstances, confounds
 from cells.contrasts import ContrastReading, Status
 from cells.costs import Cost, cost
 from cells.families import read_added, read_families
+from cells.groups import Members, by_arm, by_condition
 from cells.guards import GuardReading, read_guards
 from cells.pairing import complaint, units
 from cells.ratios import RatioReading, read_ratio
@@ -123,8 +124,9 @@ def score(
     declared twice.
     """
     settled = _settled(declared, outcomes, stop)
-    status, problems = _standing(settled, analysis, added, faults)
-    arms = censuses(settled, refused, tasks=False)
+    conditions = by_condition(settled)
+    groups = _groups(conditions, refused)
+    status, problems = _standing(settled, conditions, analysis, added, faults)
     over = declared_set(settled.declared)
     contrasts = read_families(settled, status, analysis, over)
     return Scoreboard(
@@ -135,16 +137,15 @@ def score(
         over=over,
         status=status,
         problems=problems,
-        **_cells(settled),
-        arms=arms,
-        conditions=censuses(settled, refused, tasks=True),
+        **_cells(settled) | groups,
         contrasts=contrasts,
         added=read_added(added, settled, status, analysis, over),
-        ratios=tuple(read_ratio(item, settled, status) for item in analysis.ratios),
+        ratios=tuple(read_ratio(item, conditions, groups["costs"], status) for item in analysis.ratios),
         guards=read_guards(analysis.guards, contrasts),
-        selection=imbalances(arms, (*analysis.contrasts, *analysis.ratios)),
+        selection=imbalances(groups["arms"], (*analysis.contrasts, *analysis.ratios)),
         not_enforced=dict(not_enforced),
-        **_costs(settled, of_run),
+        charges=read_charges(settled),
+        confounds=confounds(circumstances(settled.outcomes.values(), of_run)),
         stop=stop,
     )
 
@@ -168,13 +169,14 @@ def _cells(settled: Settled) -> dict[str, Any]:
     }
 
 
-def _costs(settled: Settled, of_run: Mapping[str, str]) -> dict[str, Any]:
-    """All that the board says of cost."""
-    by = {"arm_costs": by_arm(settled.declared), "costs": by_condition(settled.declared)}
+def _groups(conditions: Sequence[Members], refused: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """What the board says of each arm and of each condition: how its cells ended, and what they cost."""
+    arms = by_arm(conditions)
     return {
-        **{name: tuple(cost(group, cells, settled) for group, cells in groups.items()) for name, groups in by.items()},
-        "charges": read_charges(settled),
-        "confounds": confounds(circumstances(settled.outcomes.values(), of_run)),
+        "arms": censuses(arms, refused, tasks=False),
+        "arm_costs": tuple(map(cost, arms)),
+        "conditions": censuses(conditions, refused, tasks=True),
+        "costs": tuple(map(cost, conditions)),
     }
 
 
@@ -187,12 +189,17 @@ def _tries(settled: Settled) -> tuple[Tries, ...]:
 
 
 def _standing(
-    settled: Settled, analysis: Analysis, added: Sequence[Contrast], faults: Sequence[str]
+    settled: Settled,
+    conditions: Sequence[Members],
+    analysis: Analysis,
+    added: Sequence[Contrast],
+    faults: Sequence[str],
 ) -> tuple[Status, tuple[str, ...]]:
     unlike = [complaint(item, settled.declared) for item in (*analysis.contrasts, *added)]
+    firsts = [members.first for members in conditions]  # what is of units alone is seen of one cell a condition
     for item in (*analysis.contrasts, *added):
-        unlike += unplaced(item, settled.declared, analysis.groupings)
-    unlike += [units(item, settled.declared)[1] for item in analysis.ratios]
+        unlike += unplaced(item, firsts, analysis.groupings)
+    unlike += [units(item, firsts)[1] for item in analysis.ratios]
     refusals = [
         *faults,
         *(f"undeclared cell {cell}: it is no part of the registration" for cell in settled.undeclared),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from cells.conditions import CLASSES, Census, Group
+from cells.conditions import CLASSES, Census
 from cells.costs import Cost, Median
 from cells.figures import UNDEFINED, figure, rate_text, whole_text
+from cells.groups import Group
 from cells.readings import Scoreboard
 from cells.registered import registered_lines
 

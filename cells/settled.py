@@ -33,16 +33,6 @@ class Settled:
     repeated: int
     unfired: frozenset[Cell] = frozenset()
 
-    def passed(self, cell: Cell) -> bool | None:
-        """True or False for a cell that was judged; None for one that has no number."""
-        outcome = self.outcomes.get(cell)
-        return None if outcome is None else outcome.passed
-
-    def halted(self, cell: Cell) -> bool:
-        """Whether a limit stopped the cell."""
-        outcome = self.outcomes.get(cell)
-        return outcome is not None and isinstance(outcome.end, Halt)
-
     def label(self, cell: Cell) -> str:
         """
         The class that a cell is counted under, with its limit or cause; one without any is MISSING, DOUBLED, NOT_FIRED.

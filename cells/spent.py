@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from math import fsum
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from harness.money import dollars, in_figures, sum_of
 from harness.values import LowerBoundPrice, VoidPrice
@@ -14,7 +14,7 @@ from harness.values import LowerBoundPrice, VoidPrice
 if TYPE_CHECKING:
     from cells.readable import Outcome
 
-__all__ = ["Paid", "Purse", "Spent", "Total", "paid", "spent"]
+__all__ = ["Purse", "Spent", "Total", "spent"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,62 +52,38 @@ class Spent:
     calls: Total
 
 
-class Paid(NamedTuple):
-    """What one try cost, None where that is unknown. A try without a call is not `priced`: it has no price to miss."""
-
-    tokens: int | None
-    calls: int | None
-    wall_s: float | None
-    usd: Decimal | None
-    priced: bool
-    lower_bound: bool
-
-
-def paid(outcome: Outcome) -> Paid:
-    """What one try cost, its dollars as the decimal that they are written as."""
-    spend = outcome.spend
-    price, calls = spend.price, spend.calls
-    usd = None if isinstance(price, VoidPrice) else dollars(price.usd)
-    return Paid(spend.tokens, calls, spend.wall_s, usd, calls != 0, isinstance(price, LowerBoundPrice))
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Purse:
-    """Adds tries up. Cents are added as decimals, since floats of them drift."""
+    """
+    What `n` tries cost, to be added up: the figures that are known. A try without a call is not `priced`: it has no
+    price to miss. Dollars are the decimals that they are written as, since floats of them drift.
+    """
 
-    n: int = 0
-    priced: int = 0
-    lower_bounds: int = 0
-    tokens: list[int] = field(default_factory=list)
-    calls: list[int] = field(default_factory=list)
-    wall_s: list[float] = field(default_factory=list)
-    usd: list[Decimal] = field(default_factory=list)
+    n: int
+    priced: int
+    lower_bounds: int
+    tokens: list[int]
+    calls: list[int]
+    wall_s: list[float]
+    usd: list[Decimal]
 
-    def add(self, one: Paid) -> None:
-        """One more try."""
-        self.n += 1
-        if one.tokens is not None:
-            self.tokens.append(one.tokens)
-        if one.calls is not None:
-            self.calls.append(one.calls)
-        if one.wall_s is not None:
-            self.wall_s.append(one.wall_s)
-        if one.priced:
-            self.priced += 1
-            self.lower_bounds += one.lower_bound
-            if one.usd is not None:
-                self.usd.append(one.usd)
+    @classmethod
+    def of(cls, tries: Sequence[Outcome]) -> Purse:
+        """What these tries cost."""
+        spends = [outcome.spend for outcome in tries]
+        prices = [spend.price for spend in spends if spend.calls != 0]
+        return cls(
+            n=len(spends),
+            priced=len(prices),
+            lower_bounds=sum([isinstance(price, LowerBoundPrice) for price in prices]),
+            tokens=[tokens for spend in spends if (tokens := spend.tokens) is not None],
+            calls=[calls for spend in spends if (calls := spend.calls) is not None],
+            wall_s=[wall_s for spend in spends if (wall_s := spend.wall_s) is not None],
+            usd=[dollars(price.usd) for price in prices if not isinstance(price, VoidPrice)],
+        )
 
-    def pour(self, *others: Purse) -> None:
-        """All that is in the others, too."""
-        for other in others:
-            self.n += other.n
-            self.priced += other.priced
-            self.lower_bounds += other.lower_bounds
-            self.tokens += other.tokens
-            self.calls += other.calls
-            self.wall_s += other.wall_s
-            self.usd += other.usd
+    def __add__(self, other: Purse) -> Purse:
+        return Purse(**{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)})
 
     def spent(self) -> Spent:
         """All of it together."""
@@ -126,7 +102,4 @@ def _total(known: float, figures: int, n: int, lower_bounds: int = 0) -> Total:
 
 def spent(tries: Iterable[Outcome]) -> Spent:
     """Add up what the tries cost. One without a call cost no money, and has no price that could be missing."""
-    purse = Purse()
-    for outcome in tries:
-        purse.add(paid(outcome))
-    return purse.spent()
+    return Purse.of(list(tries)).spent()

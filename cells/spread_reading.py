@@ -12,11 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cells.costs import at_least, figures_of
 from cells.stats import spread_probability
 
 if TYPE_CHECKING:
-    from cells.readable import Outcome
+    from cells.groups import Members
     from harness.analysis import Quantity, Ratio
 
 __all__ = ["OwnSpread", "Wide", "figures_by_condition", "own_spread", "read_wide"]
@@ -55,13 +54,18 @@ Figures = list[tuple[float, bool]]
 """The known figures above 0 of one condition, each with whether it is a lower bound."""
 
 
-def figures_by_condition(sides: Iterable[Sequence[Outcome]], quantity: Quantity) -> list[Figures]:
+def figures_by_condition(conditions: Iterable[Members], quantity: Quantity) -> list[Figures]:
     """The figures of each condition that have a logarithm; a condition with one that is unknown or 0 is left out."""
     found = []
-    for outcomes in sides:
-        figures = zip(figures_of(outcomes, quantity), at_least(outcomes, quantity), strict=True)
-        known = [(float(value), bound) for value, bound in figures if value is not None and value > 0]
-        if len(known) == len(outcomes) and len(known) >= 2:
+    for members in conditions:
+        figures = members.figures.column(quantity)
+        bounds = members.figures.bounds(quantity)
+        known = [
+            (float(value), bound)
+            for value, bound in zip(figures, bounds, strict=True)
+            if value is not None and value > 0
+        ]
+        if len(known) == len(figures) and len(known) >= 2:
             found.append(known)
     return found
 

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cells.cell_lines import CellLine, cell_lines, try_lines
-from cells.conditions import Census, Group
+from cells.conditions import Census
 from cells.contrasts import ContrastReading
 from cells.costs import Cost, Median
 from cells.figures import printable
+from cells.groups import Group
 from cells.pair_counts import PairCounts
 from cells.ratios import RatioReading
 from cells.readings import Scoreboard

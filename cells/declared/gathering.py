@@ -118,6 +118,8 @@ def hold(declared: DeclaredSet, gathered: Gathered) -> Found:
 
 def _conflict(rows: Sequence[ForeignCell]) -> str | None:
     """Why the rows of one cell can't all be true: two conditions, or two rows of one try; None where they can."""
+    if len(rows) <= 1:
+        return None
     by_attempt: dict[int, ForeignCell] = {}
     for row in rows:
         if row.cell != rows[0].cell:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -70,16 +71,23 @@ class _Fault(Exception):  # noqa: N818 - becomes a line of one error
         super().__init__(f"column {column!r}: {why}")
 
 
+def _taker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """Takes the values at some places of a row."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: tuple([values[at] for at in places])
+
+
 class _Seen(Generic[T]):
     """What `make` makes of the values at some places of a row: made and checked when they are first seen."""
 
     def __init__(self, places: Sequence[int], make: Callable[[Sequence[Any]], T]) -> None:
-        self._places, self._make = tuple(places), make
+        self._take, self._make = _taker(places), make
         self._known: dict[tuple[Any, ...], T] = {}
 
     def of(self, values: Sequence[Any]) -> T:
         """The same for every row that says the same."""
-        said = tuple([values[at] for at in self._places])
+        said = self._take(values)
         try:
             return self._known[said]
         except (KeyError, TypeError):
@@ -88,6 +96,25 @@ class _Seen(Generic[T]):
         if all(value is None or type(value) is str for value in said):  # 1 and True are equal, and not the same word
             self._known[said] = found
         return found
+
+
+class _Column(Generic[T]):
+    """One column, each value read by `parse`; without a place (None) there is no such column."""
+
+    def __init__(self, place: int | None, name: str, parse: Callable[[Any], T]) -> None:
+        self._place, self._name, self._parse = place, name, parse
+
+    def of(self, values: Sequence[Any]) -> T | None:
+        """What a row says, None where it says nothing. Raises `_Fault` for what `parse` refuses."""
+        if self._place is None:
+            return None
+        value = values[self._place]
+        if value is None:
+            return None
+        try:
+            return self._parse(value)
+        except BadValue as error:
+            raise _Fault(self._name, error) from None
 
 
 class _Maker:
@@ -102,8 +129,7 @@ class _Maker:
         self.wanted: list[str] = [*columns.values(), *source.labels.values()]
         self._at = {name: number for number, name in enumerate(columns)}
         self._labels = [(label, len(columns) + number) for number, label in enumerate(source.labels)]
-        self._missing = tuple(source.missing)
-        self._flags = dict.fromkeys(source.yes, True) | dict.fromkeys(source.no, False)
+        self._missing = frozenset(source.missing)
         self._verdicts = {
             word: ForeignReading(**verdict_of(word, meaning).model_dump()) for word, meaning in source.verdicts.items()
         }
@@ -113,32 +139,56 @@ class _Maker:
         self._ends: _Seen[_Ended] = _Seen(
             [self._at[name] for name in ("end", "reading") if name in self._at], self._ended
         )
+        decimal = source.decimal
+        self._replicate, self._attempt = (
+            self._read(name, lambda value: as_count(value, decimal, least=1)) for name in ("replicate", "attempt")
+        )
+        self._tokens, self._calls = (
+            self._read(name, lambda value: as_count(value, decimal)) for name in ("tokens", "calls")
+        )
+        self._usd, self._wall_s = (
+            self._read(name, lambda value: as_number(value, decimal)) for name in ("usd", "wall_s")
+        )
+        flags = dict.fromkeys(source.yes, True) | dict.fromkeys(source.no, False)
+        self._lower_bound = self._read("lower_bound", lambda value: as_flag(value, flags))
         self._words: dict[str, str] = {}
+
+    def _read(self, name: str, parse: Callable[[Any], T]) -> _Column[T]:
+        place = self._at.get(name)
+        return _Column(place, "" if place is None else self.wanted[place], parse)
 
     def make(self, row: Sequence[Any]) -> ForeignCell:
         """The cell of a row. Raises `_Fault` for the first value that can't be what its column holds."""
-        missing, values = self._missing, row
-        if any(word in row for word in missing):
-            values = [None if type(value) is str and value in missing else value for value in row]
+        values = row if self._says_all(row) else self._said(row)
         key, ended = self._keys.of(values), self._ends.of(values)
         identity = self._text("id", values)
         try:
             return ForeignCell(
-                cell=key.sibling(identity, self._count("replicate", values, least=1)),
-                attempt=self._count("attempt", values, least=1) or 1,
+                cell=key.sibling(identity, self._replicate.of(values)),
+                attempt=self._attempt.of(values) or 1,
                 end=ended.end,
                 verdict=ended.verdict,
                 would_be=ended.would_be,
                 spend=ForeignSpend(
                     price=self._price(ended.end, values),
-                    tokens=self._count("tokens", values),
-                    calls=self._count("calls", values),
-                    wall_s=self._number("wall_s", values),
+                    tokens=self._tokens.of(values),
+                    calls=self._calls.of(values),
+                    wall_s=self._wall_s.of(values),
                 ),
                 labels=self._labelled(values) if self._labels else _NO_LABELS,
             )
         except ValueError as error:
             raise _Fault(self._column("id"), error) from None
+
+    def _says_all(self, row: Sequence[Any]) -> bool:
+        """Whether no word of a row means that nothing was said."""
+        try:
+            return self._missing.isdisjoint(row)
+        except TypeError:  # a list or table of JSON, which no column may hold
+            return False
+
+    def _said(self, row: Sequence[Any]) -> Sequence[Any]:
+        return [None if type(value) is str and value in self._missing else value for value in row]
 
     def _key(self, values: Sequence[Any]) -> ForeignKey:
         """The condition of a row, as the key of a cell of it."""
@@ -161,35 +211,12 @@ class _Maker:
     def _column(self, name: str) -> str:
         return self.wanted[self._at[name]]
 
-    def _said(self, name: str, values: Sequence[Any]) -> Any:
-        """The value of a field, None where nothing was said."""
-        at = self._at.get(name)
-        return None if at is None else values[at]
-
     def _text(self, name: str, values: Sequence[Any]) -> str:
         value = values[self._at[name]]
         if value is None:
             raise _Fault(self._column(name), f"nothing: expected the {name} of every row")
         try:
             return as_text(value)
-        except BadValue as error:
-            raise _Fault(self._column(name), error) from None
-
-    def _number(self, name: str, values: Sequence[Any]) -> float | None:
-        at = self._at.get(name)
-        if at is None or values[at] is None:
-            return None
-        try:
-            return as_number(values[at], self.source.decimal)
-        except BadValue as error:
-            raise _Fault(self._column(name), error) from None
-
-    def _count(self, name: str, values: Sequence[Any], *, least: int = 0) -> int | None:
-        at = self._at.get(name)
-        if at is None or values[at] is None:
-            return None
-        try:
-            return as_count(values[at], self.source.decimal, least=least)
         except BadValue as error:
             raise _Fault(self._column(name), error) from None
 
@@ -212,7 +239,7 @@ class _Maker:
             return None
         # Where one column says both, a halt's word is no word of the referee's.
         said_by_end = self._column("reading") == self._column("end")
-        if isinstance(end, Halt) and (said_by_end or self._said("reading", values) is None):
+        if isinstance(end, Halt) and (said_by_end or values[self._at["reading"]] is None):
             return None
         word = self._text("reading", values)
         if word not in self._verdicts:
@@ -220,19 +247,16 @@ class _Maker:
         return self._verdicts[word]
 
     def _price(self, end: End, values: Sequence[Any]) -> Price:
-        usd = self._number("usd", values)
+        usd = self._usd.of(values)
         if usd is None:
             return _UNPRICED
         if not usd and isinstance(end, FailedBoot):
             return _NEVER_RAN
         if self.source.rounding == "cents":
             usd = in_figures(to_cents(dollars(usd)))
-        flag = self._said("lower_bound", values)
-        try:
-            lower = flag is not None and as_flag(flag, self._flags)
-        except BadValue as error:
-            raise _Fault(self._column("lower_bound"), error) from None
-        return LowerBoundPrice(usd=usd, reason="the source says so") if lower else ExactPrice(usd=usd)
+        if self._lower_bound.of(values):
+            return LowerBoundPrice(usd=usd, reason="the source says so")
+        return ExactPrice(usd=usd)
 
     def _labelled(self, values: Sequence[Any]) -> Mapping[str, str]:
         labels: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,21 +62,30 @@ def _resolve(
     pins = {name: pin for part in parts for name, pin in part.pins.items()}
     files = {name: digest for part in parts for name, digest in part.files.items()}
     listed, pinned, file = _listed(entry, base)
-    known: set[Name] = set()
-    for name in (*cells, *listed):
-        if name in known:
-            raise DeclarationError(f"reading {entry.name!r} names the cell {name_text(name)} twice: expected it once")
-        known.add(name)
-    if not known:
+    named = (*cells, *listed)
+    if len(set(named)) < len(named):
+        twice = _again(named)
+        raise DeclarationError(f"reading {entry.name!r} names the cell {name_text(twice)} twice: expected it once")
+    if not named:
         raise DeclarationError(f"reading {entry.name!r} has no cell: expected `cells`, `cells_file` or `includes`")
     done[entry.name] = DeclaredSet(
         name=entry.name,
-        cells=(*cells, *listed),
-        digest=digest_names(map(name_text, known)),
+        cells=named,
+        digest=digest_names(map(name_text, named)),
         pins={**pins, **pinned},
         files={**files, **file},
     )
     return done[entry.name]
+
+
+def _again(names: Iterable[Name]) -> Name:
+    """The first of these names that was there before; one is."""
+    counts: Counter[Name] = Counter()
+    for name in names:
+        counts[name] += 1
+        if counts[name] > 1:
+            break
+    return name
 
 
 def left_out_of(declaration: Declaration, sets: Iterable[DeclaredSet], base: Path) -> dict[Name, str]:

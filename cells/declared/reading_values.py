@@ -19,7 +19,7 @@ IN_REACH = f"0, or a number from {LEAST:g} to {MOST:g}"
 
 
 def in_reach(number: float) -> bool:
-    """Whether a number of 0 or more can be a figure."""
+    """Whether a number can be a figure."""
     return number == 0 or LEAST <= number <= MOST
 
 
@@ -52,18 +52,16 @@ def as_number(value: Any, decimal: str = ".") -> float:
     elif type(value) is str:
         if not (_NUMBER if decimal == "." else _COMMA).fullmatch(value):
             raise BadValue(value, f"a number such as 12{decimal}5, or nothing where it is unknown")
-        number = float(value.replace(",", "."))
+        number = float(value if decimal == "." else value.replace(",", "."))
     elif isinstance(value, Decimal):
         number = float(value)
     else:
         raise BadValue(value, "a number, or nothing where it is unknown")
+    if in_reach(number):
+        return float(number)
     if not math.isfinite(number):
         raise BadValue(value, "a finite number, or nothing where it is unknown")
-    if number < 0:
-        raise BadValue(value, "0 or more")
-    if not in_reach(number):
-        raise BadValue(value, IN_REACH)
-    return float(number)
+    raise BadValue(value, "0 or more" if number < 0 else IN_REACH)
 
 
 def as_count(value: Any, decimal: str = ".", *, least: int = 0) -> int:

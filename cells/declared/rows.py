@@ -33,7 +33,7 @@ def name_of(text: str) -> Name:
     run, slash, identity = text.partition("/")
     if not run or not slash or not identity:
         raise ValueError(f"the cell {text!r} has no run and id: expected run/id")
-    return run.replace("%2F", "/").replace("%25", "%"), identity
+    return run.replace("%2F", "/").replace("%25", "%") if "%" in run else run, identity
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cells.conditions import CAUSES, CLASSES, by_arm
+from cells.conditions import CAUSES, CLASSES
 from cells.readings import Scoreboard, score
 from cells.registered import StopReading
 from cells.selection import KINDS
@@ -110,12 +110,15 @@ def test_what_is_unequal_is_said_and_nothing_else(words, prices):
     for kind in KINDS:
         hit = set(befell(kind.what, CELLS, words, prices))
         shares: dict[tuple[str, str], set[float]] = {}
-        for group, cells in by_arm(CELLS).items():
+        arms: dict[tuple[str, str, str], list[object]] = {}
+        for cell in CELLS:
+            arms.setdefault((cell.arm, cell.extras, cell.model), []).append(cell)
+        for (_arm, extras, model), cells in arms.items():
             of = cells
             if kind.what in {"unpriced", "lower bounds"}:
                 of = [cell for cell in cells if costed(words[CELLS.index(cell)])]
             if of:
-                shares.setdefault((group.extras, group.model), set()).add(len(hit & set(cells)) / len(of))
+                shares.setdefault((extras, model), set()).add(len(hit & set(cells)) / len(of))
         uneven = any(len(found) > 1 for found in shares.values())
         told = [item for item in board.selection if item.what == kind.what]
         assert bool(told) >= uneven

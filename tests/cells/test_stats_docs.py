@@ -10,9 +10,10 @@ import pytest
 
 import cells.stats
 from cells.charges import Charge, Charges, Per
-from cells.conditions import CLASSES, Census, Group
+from cells.conditions import CLASSES, Census
 from cells.contrasts import ContrastReading
 from cells.costs import Cost, Median
+from cells.groups import Group
 from cells.pair_counts import PairCounts
 from cells.ratios import RatioReading, TaskRatio
 from cells.readings import Scoreboard, Tries
