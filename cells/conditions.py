@@ -175,12 +175,15 @@ def censuses(groups: Iterable[Members], refused: Iterable[Mapping[str, str]], *,
 
     `refused` are a registration's rows of planned cells that were not built.
     """
-    cells = {each.group: (each.seen, each.without) for each in groups}
+    cells = {each.group: each for each in groups}
     gated: dict[Group, list[str]] = {}
     for row in unbuilt(refused):
         benchmark, task = (row.benchmark, row.task) if tasks else (None, None)
         group = Group(benchmark=benchmark, task=task, arm=row.arm, extras=row.extras, model=row.model)
         gated.setdefault(group, []).append(row.gate)
-    return tuple(
-        census(group, *cells.get(group, ({}, {})), gated.get(group, ())) for group in dict.fromkeys((*cells, *gated))
-    )
+    found = []
+    for group in dict.fromkeys((*cells, *gated)):
+        each = cells.get(group)
+        seen, without = ({}, {}) if each is None else (each.seen, each.without)
+        found.append(census(group, seen, without, gated.get(group, ())))
+    return tuple(found)
