@@ -83,13 +83,13 @@ class Lab:
                 timeout_s=self.limits.wall_s,
                 output_bytes=OUTPUT_BYTES,
             )
+            if _known(argv[0], result) == _KILLED:
+                await self._outlived(room, argv[0])
             taken: dict[str, bytes] = {}
             if take and not result.timed_out:
                 await room.sweep()  # nothing that it left running may change a file meanwhile
                 for path in take:
                     taken |= await self._take(room, path)
-            if result.status == _KILLED:
-                await self._outlived(room, argv[0])
         return self._ran(argv[0], result, taken, ours=ours)
 
     def cut(self, ran: Ran) -> bool:

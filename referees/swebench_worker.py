@@ -3,8 +3,10 @@ The program that has the `swebench` package run and grade one instance, in a pro
 
 It reads one order from its input and writes one answer. The package is used as it was released. Three modules that it
 imports and that neither running nor grading calls are replaced: those for data sets and for its cloud, whose
-dependencies are half a gigabyte, and one that would read a `.env` file into the environment. The client that the
-package gets is the engine's own, but for what a container may be: one image by its id, no network, few capabilities.
+dependencies are half a gigabyte, and one that would read a `.env` file into the environment. Before it cleans up, a
+look is taken whether the container is still there: one that was killed leaves a log like that of failed tests. The
+client that the package gets is the engine's own, but for what a container may be: one image by its id, no network, few
+capabilities.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ class Client:
 def ran(order: dict[str, Any]) -> dict[str, Any]:
     """Run the instance with the patch, and say what came of it."""
     import docker
-    from swebench.harness.run_evaluation import run_instance
+    from swebench.harness import run_evaluation
     from swebench.harness.utils import make_test_spec
 
     instance = order["instance"]
@@ -119,7 +121,14 @@ def ran(order: dict[str, Any]) -> dict[str, Any]:
         engine.images.get(order["image_id"])
     except docker.errors.ImageNotFound:
         return {"end": "no image"}
-    client = Client(engine, order)
+    client, outlived = Client(engine, order), []
+    cleaned = run_evaluation.cleanup_container
+
+    def looked_at(_client: Any, container: Any, logger: Any) -> None:
+        outlived.append(_outlived(container))
+        cleaned(_client, container, logger)
+
+    run_evaluation.cleanup_container = looked_at
     said = io.StringIO()
     prediction = {
         "instance_id": instance["instance_id"],
@@ -128,14 +137,31 @@ def ran(order: dict[str, Any]) -> dict[str, Any]:
     }
     try:
         with contextlib.redirect_stdout(said):
-            done = run_instance(
+            done = run_evaluation.run_instance(
                 make_test_spec(instance), prediction, client, order["nonce"], timeout=order["timeout_s"]
             )
     finally:
         client.containers.remove_all()
     free = _free_bytes(engine)
+    if False in outlived:
+        return {"end": "failed", "log": "its container was ended from outside while it was judged"}
     folder = Path("logs/run_evaluation", order["nonce"], "exhibit", instance["instance_id"])
     return _on_disk(_told(done, said.getvalue(), folder, started=bool(client.containers.made)), free)
+
+
+def _outlived(container: Any) -> bool:
+    """
+    Whether a container was still there when all was done. Nothing in it can end its first process but by running it out
+    of its memory, which the engine tells.
+    """
+    if container is None:
+        return True
+    try:
+        container.reload()
+    except Exception:  # noqa: BLE001 - gone, or nobody is there to ask: either way not the patch's doing
+        return False
+    state = container.attrs["State"]
+    return bool(state["Running"] or state["OOMKilled"])
 
 
 def _on_disk(told: dict[str, Any], free: int | None) -> dict[str, Any]:

@@ -13,12 +13,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import docker
 import pytest
 
 from harness import plugins
 from harness.environment import docker_host
-from harness.errors import ImageError
+from harness.errors import ImageError, RefereeError
 from harness.tasks.task import OpenHalf, SealedHalf
 from harness.tree import Exhibit, Tree
 from harness.values import Verdict
@@ -153,6 +155,34 @@ async def test_the_harness_runs_and_grades(image_id: str) -> None:
     assert (
         await judged(image_id, GOLD.replace("a + b", "add(a, b) if [x for x in iter(int, 1)] else 0"), 4)
     ).reading == ("TIMEOUT")
+
+
+async def kill_what_judges() -> None:
+    """Every container of a judgement, as a person at the engine does, once the tests run in it."""
+    engine = docker.DockerClient(base_url=docker_host() or "unix:///var/run/docker.sock")
+    while True:
+        for container in await anyio.to_thread.run_sync(
+            lambda: engine.containers.list(filters={"label": "proctor.judging"})
+        ):
+            words = str((await anyio.to_thread.run_sync(container.top))["Processes"])
+            if "run_tests.py" in words:
+                await anyio.to_thread.run_sync(container.kill)
+        await anyio.sleep(0.2)
+
+
+async def test_a_container_that_is_killed_is_nobodys_fail(image_id: str) -> None:
+    """While its tests run: the harness could not grade, and nothing is said of the patch."""
+    endless = GOLD.replace("a + b", "add(a, b) if [x for x in iter(int, 1)] else 0")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(kill_what_judges)
+        said = ""
+        try:
+            verdict = await judged(image_id, endless)
+            said = f"{verdict.reading}: {verdict.detail}"
+        except RefereeError as error:
+            said = str(error)
+        tasks.cancel_scope.cancel()
+    assert "ended from outside" in said
 
 
 async def test_what_the_benchmark_believes(image_id: str) -> None:

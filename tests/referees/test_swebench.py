@@ -155,6 +155,21 @@ def test_a_full_disk_of_the_engine_is_nobodys_fail(tmp_path: Path, monkeypatch: 
         assert (swebench_worker._on_disk(answer, free) == answer) is kept
 
 
+def gone() -> None:
+    """What the engine's client raises for a container that is not there."""
+    raise KeyError("no such container")
+
+
+def test_a_container_that_was_ended_from_outside() -> None:
+    """It runs when all is done, or ran out of its own memory; else somebody ended it."""
+    for running, oom, outlived in ((True, False, True), (False, True, True), (False, False, False)):
+        state = {"Running": running, "OOMKilled": oom}
+        container = SimpleNamespace(reload=lambda: None, attrs={"State": state})
+        assert swebench_worker._outlived(container) is outlived
+    assert swebench_worker._outlived(SimpleNamespace(reload=gone)) is False
+    assert swebench_worker._outlived(None) is True
+
+
 class FakeContainers:
     """Takes note of what it was asked to create."""
 
