@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from cells.audit.kept import audit_lines
 from cells.figures import UNDEFINED
 from cells.gate_trips import GateTrips
+from cells.population import Flow
 from cells.report_document import Facts, Part, Prose
 from cells.report_facts import ReportFacts, amendment_facts
 from cells.score_tables import Sheet
@@ -136,7 +138,19 @@ def plan_parts(facts: ReportFacts) -> list[Part]:
     """Facts about the run, and the cells that a gate did not let be built; they are no part of the declared set."""
     lines = tuple(f"{name.replace('_', ' ')}: {written(value)}" for name, value in facts.plan.items())
     refused = facts.registration.get("refused", ())
-    return [Facts(lines=lines), *([rows_sheet("Cells refused at freeze", refused)] if refused else [])]
+    shown = [*_flow(facts), *([rows_sheet("Cells refused at freeze", refused)] if refused else [])]
+    return [Facts(lines=lines), *shown]
+
+
+def _flow(facts: ReportFacts) -> list[Part]:
+    """How the units came about, step by step, where a pool chose them."""
+    population = facts.registration.get("outlook", {}).get("population")
+    if population is None:
+        return []
+    whose = "all units" if population["select"] == "all" else f"the units that are {population['select']}"
+    steps = [item.name for item in fields(Flow)]  # the record's own order is that of letters
+    flow = rows_sheet("Population", [{name: row[name] for name in steps if name in row} for row in population["flow"]])
+    return [replace(flow, left=2, notes=(f"Sample {population['sample']!r} of {whose}.",))]
 
 
 def gate_parts(gates: GateTrips) -> list[Part]:

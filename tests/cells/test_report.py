@@ -97,6 +97,19 @@ def test_the_checks_are_told_with_their_failures():
     assert "made\\|7\\|A\\|none\\|m\\|1" in text
 
 
+def test_the_flow_of_a_population_is_told():
+    """Where units were chosen by a pool, the report says how many were left at each step; elsewhere nothing stands."""
+    row = {"benchmark": "made", "capped": 58, "dead": 119, "excluded": 1, "initial": 164, "model": "m", "primary": 60}
+    outlook = {"population": {"sample": "primary", "select": "dead", "flow": [row]}}
+    plan = report(registration=REGISTRATION | {"outlook": outlook}).partition("## Plan")[2].partition("## Census")[0]
+    assert "| benchmark | model | initial | dead | excluded | capped | primary |" in plan
+    assert "| made | m | 164 | 119 | 1 | 58 | 60 |" in plan
+    assert "Sample 'primary' of the units that are dead." in plan
+    every = {"population": {**outlook["population"], "select": "all", "sample": "disjoint"}}
+    assert "Sample 'disjoint' of all units." in report(registration=REGISTRATION | {"outlook": every})
+    assert "Population" not in report()
+
+
 def test_without_checks_the_report_says_so():
     """An empty table is a sentence, not a gap."""
     text = report(probes=[], controls=[])
