@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cells.amended import AmendedPlan, amended_plan, amendments_in
+from cells.bulk import in_bulk
 from harness.canonical import digest_bytes
 from harness.errors import IntegrityError
 from harness.outcome import CellOutcome, outcome_from_json
@@ -80,6 +81,7 @@ class Progress:
         return max(done, self.started.get(cell, 0)) + 1
 
 
+@in_bulk()
 def read_run(folder: Path) -> tuple[Progress, Head | None]:
     """
     What the record of a run folder says so far, and its head; empty and None before the first entry.
