@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cells.readable import Cell
@@ -20,6 +21,8 @@ Cells: TypeAlias = list[Cell]
 
 Key: TypeAlias = tuple[str, str, str, int | None]
 """A unit's parts and a replicate: what the two cells of a pair have in common."""
+
+_pair: Callable[[Cell], Key] = attrgetter("benchmark", "model", "task", "replicate")
 
 
 def _side(item: Contrast | Ratio, arm: str, declared: Iterable[Cell]) -> list[Cell]:
@@ -55,7 +58,7 @@ def pair_up(item: Contrast, declared: Sequence[Cell]) -> tuple[list[CellPair], s
     for arm in (item.treatment, item.control):
         by_pair: dict[Key, Cell] = {}
         for cell in _side(item, arm, declared):
-            first = by_pair.setdefault((cell.benchmark, cell.model, cell.task, cell.replicate), cell)
+            first = by_pair.setdefault(_pair(cell), cell)
             if first is not cell:
                 return [], _ambiguous(item, first, cell)
         sides.append(by_pair)

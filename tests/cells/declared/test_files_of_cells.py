@@ -214,6 +214,7 @@ DICT = dict(zip(FIELDS, ("c1", "r", "LRU", "plain", "LANDED", "PASS", 1.5, False
         (jsonl(DICT | {"usd": True}), "column 'usd': True: expected a number"),
         (jsonl(DICT).replace("1.5", "1e999"), "column 'usd': inf: expected a finite number"),
         (jsonl(DICT | {"id": ["c"]}), "column 'id': ['c']: expected text"),
+        (jsonl(DICT | {"usd": "", "tokens": [1]}), "column 'tokens': [1]: expected a number"),
         (jsonl(DICT | {"arm": None}), "column 'arm': nothing"),
         (jsonl(DICT | {"arm": {"a": 1}}), "column 'arm': {'a': 1}: expected text"),
         (jsonl({name: value for name, value in DICT.items() if name != "usd"}), "unknown column 'usd'"),
