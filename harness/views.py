@@ -49,7 +49,8 @@ class PublicReading:
     What the public tier said of one candidate: its class, tests passed of all, and at most six violated facts.
 
     `suite` is the digest of the whole suite as a verdict names it, `execution` the run that this rests on; None where a
-    referee tells none.
+    referee tells none. `unbuilt` is the exception that kept a candidate from being run at all, class and text, in its
+    own words; None where it ran, or its referee doesn't tell.
     """
 
     reading: str
@@ -59,6 +60,7 @@ class PublicReading:
     facts: tuple[Fact, ...] = ()
     suite: str | None = None
     execution: str | None = None
+    unbuilt: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,7 +23,7 @@ from harness.views import PublicReading
 from referees.evalplus_battery import degenerates
 from referees.evalplus_cache import VerdictCache
 from referees.evalplus_expected import ExpectedStore
-from referees.evalplus_facts import facts_of
+from referees.evalplus_facts import facts_of, unbuilt_of
 from referees.evalplus_line import Line, Means, open_line
 from referees.evalplus_options import read_options
 from referees.evalplus_suite import Suite, Suites
@@ -128,4 +128,5 @@ class _Check:
             facts=facts_of(self._suite, expected, run),
             suite=self._suite.digest,
             execution=fresh_token(),
+            unbuilt=unbuilt_of(run),
         )

@@ -13,7 +13,7 @@ from referees.evalplus_suite import Suite
 from referees.evalplus_tiers import TierRun
 from referees.evalplus_values import parse
 
-__all__ = ["facts_of", "tests_of"]
+__all__ = ["facts_of", "tests_of", "unbuilt_of"]
 
 _MOST_FACTS = 6
 _TEST_CHARS = 4000
@@ -33,6 +33,11 @@ def facts_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[Fact, ...]
         if len(facts) == _MOST_FACTS:
             break
     return tuple(facts)
+
+
+def unbuilt_of(run: TierRun) -> str | None:
+    """The exception of a candidate that does not build, None of any other."""
+    return run.why.removeprefix("build: ") if run.reading == "NO_BUILD" else None
 
 
 def tests_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[TestReading, ...]:

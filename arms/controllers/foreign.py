@@ -65,9 +65,24 @@ _FACTS: Mapping[str, Callable[[list[int]], Iterator[Fact]]] = {
 }
 
 
+_UNBUILT = (
+    "KeyError: 'hull'",
+    "EOFError: lee",
+    "IndentationError: unindent does not match any outer indentation level (solution.py, line 41)",
+    "ModuleNotFoundError: No module named 'crates'",
+    "SyntaxError: '[' was never closed (solution.py, line 37)",
+    "TypeError: unsupported operand type(s) for @: 'int' and 'float'",
+    "RecursionError: maximum recursion depth exceeded while calling a Python object, as " + "wools, " * 8 + "strips",
+    "RecursionError: maximum recursion depth exceeded while calling a Python object, as " + "wools, " * 20 + "strips",
+)
+"""What keeps other solutions from being run at all."""
+
+
 def foreign() -> Iterator[Seen]:
-    """Every made-up solution in every size, with one violated assertion at a time."""
+    """Every made-up solution in every size, with one violated assertion at a time; then those that can't be run."""
     for name, facts in _FACTS.items():
         for size in SIZES:
             for fact in facts(_taken(size)):
                 yield Seen(code=_CODE[name], facts=(fact,), passed=1, total=3)
+    for raised in _UNBUILT:
+        yield Seen(code="", facts=(), passed=0, total=3, unbuilt=raised)

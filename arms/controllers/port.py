@@ -21,14 +21,15 @@ __all__ = ["Controller", "Seen", "form_of", "own_words", "seen", "seen_of"]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Seen:
     """
-    A failed incumbent: its code, the violated public assertions that can be told, how many of all passed, and the
-    cell's own rounds that are over. Code and what the candidate did instead are hostile text.
+    A failed incumbent: its code, the violated public assertions that can be told, how many of all passed, what kept it
+    from being run at all, and the cell's own rounds that are over. Code and what it did instead are hostile text.
     """
 
     code: str
     facts: tuple[Fact, ...]
     passed: int
     total: int
+    unbuilt: str | None = None
     past: tuple[PastRound, ...] = ()
 
 
@@ -58,7 +59,14 @@ def seen(previous: Previous | None, past: tuple[PastRound, ...] = ()) -> Seen | 
     if previous is None or previous.reading.accepted or not previous.code.strip():
         return None
     reading = previous.reading
-    return Seen(code=previous.code, facts=reading.facts, passed=reading.passed, total=reading.total, past=past)
+    return Seen(
+        code=previous.code,
+        facts=reading.facts,
+        passed=reading.passed,
+        total=reading.total,
+        unbuilt=reading.unbuilt,
+        past=past,
+    )
 
 
 def seen_of(view: RoundView) -> Seen | None:

@@ -25,13 +25,14 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"exception": 8, "ended": 7, "type": 6, "length": 5, "far": 4, "members": 3, "near": 2, "other": 1}
 )
 """
-How bad an outcome of each kind is: an exception; a call that was ended; a value of another type; of another length; a
-number off by at least as much as the expected one is (or by 1); other members; a number that is nearer; anything else.
-A weight of 0 leaves a kind out.
+How bad an outcome of each kind is: an exception, of a call or of the solution as a whole; a call that was ended; a
+value of another type; of another length; a number off by at least as much as the expected one is (or by 1); other
+members; a number that is nearer; anything else. A weight of 0 leaves a kind out.
 """
 
 TEMPLATES: Mapping[str, str] = MappingProxyType(
     {
+        "unbuilt": "- the solution does not run: it raises {name} with the text {text}",
         "exception": "- {call} raised {name} with the text {text}; expected {expected}",
         "ended": "- {call} was ended, {why}; expected {expected}",
         "type": "- {call} gave {observed}, which is {got}; expected {expected}, which is {wanted}",
@@ -83,23 +84,33 @@ class OutcomeTrace:
 
     def lines(self, given: Seen) -> Sequence[str] | None:
         """The lines of at most six outcomes; None without one."""
-        found = [told for fact in given.facts if (told := outcome(fact)) is not None and self._weights[told.kind] > 0]
-        ranked = sorted(found, key=lambda told: (-self._weights[told.kind], -told.far))
-        return [told.line for told in ranked[:MOST_FACTS]] or None
+        told = [*_whole(given), *(one for fact in given.facts if (one := outcome(fact)) is not None)]
+        found = [one for one in told if self._weights[one.kind] > 0]
+        ranked = sorted(found, key=lambda one: (-self._weights[one.kind], -one.far))
+        return [one.line for one in ranked[:MOST_FACTS]] or None
 
 
 def outcome(fact: Fact) -> Outcome | None:
     """What a fact says of what came instead; None where it says nothing of it."""
     words = {"call": fact.call, "expected": fact.expected}
     if fact.raised is not None:
-        head, _colon, text = fact.raised.partition(": ")
-        name = head if _NAME.fullmatch(head) else TEMPLATES["nameless"]
-        return _told("exception", 0.0, **words, name=name, text=repr(text))
+        return _told("exception", 0.0, **words, **_exception(fact.raised))
     if fact.ended is not None:
         return _told("ended", 0.0, **words, why=TEMPLATES.get(fact.ended, TEMPLATES["CRASH"]))
     if fact.observed is None:
         return None
     return _compared(words | {"observed": fact.observed}, value_of(fact.expected), value_of(fact.observed))
+
+
+def _whole(given: Seen) -> list[Outcome]:
+    """The exception of a solution that can't be run at all."""
+    return [] if given.unbuilt is None else [_told("exception", 0.0, "unbuilt", **_exception(given.unbuilt))]
+
+
+def _exception(raised: str) -> dict[str, str]:
+    """Its class, where that is a name, and its text as a literal."""
+    head, _colon, text = raised.partition(": ")
+    return {"name": head if _NAME.fullmatch(head) else TEMPLATES["nameless"], "text": repr(text)}
 
 
 def _told(kind: str, far: float, template: str | None = None, **words: Any) -> Outcome:

@@ -140,7 +140,7 @@ def rounds_of(events: Events, pool: Sequence[Previous] = ()) -> Iterator[Round]:
 def _reading(event: Mapping[str, Any]) -> PublicReading:
     facts = tuple(Fact(**fact) for fact in event["facts"])
     told = {name: event[name] for name in ("reading", "accepted", "passed", "total")}
-    return PublicReading(**told, facts=facts)
+    return PublicReading(**told, facts=facts, unbuilt=event.get("unbuilt"))
 
 
 @dataclass

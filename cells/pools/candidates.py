@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.canonical import canonical_bytes, digest_bytes, digest_json
 from harness.errors import IntegrityError, UsageError
-from harness.facts import facts_json
+from harness.facts import facts_json, unbuilt_json
 from harness.values import Unit
 from harness.views import Fact, Previous, PublicReading
 
@@ -99,6 +99,7 @@ def reading_json(reading: PublicReading) -> dict[str, Any]:
         "facts": facts_json(reading.facts),
         "suite": reading.suite,
         "execution": reading.execution,
+        **unbuilt_json(reading),
     }
 
 

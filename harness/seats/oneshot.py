@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from harness.canonical import digest_bytes
 from harness.errors import PluginError
-from harness.facts import facts_json
+from harness.facts import facts_json, unbuilt_json
 from harness.messages import Message, Request
 from harness.seats import options
 from harness.seats.desk import Desk
@@ -189,6 +189,7 @@ class _Sitting:
             passed=reading.passed,
             total=reading.total,
             facts=facts_json(reading.facts),
+            **unbuilt_json(reading),
         )
         return reading
 

@@ -48,9 +48,9 @@ GROUPS: dict[str, tuple[ControlledPacket, ShapePacket, DecoyPacket]] = {
 }
 
 
-def given(*facts: Fact, code: str = CODE, past: tuple[PastRound, ...] = (), passed: int = 1, total: int = 8) -> Seen:
+def given(*facts: Fact, **more: Any) -> Seen:
     """A failed incumbent as a controller sees it."""
-    return Seen(code=code, facts=facts, passed=passed, total=total, past=past)
+    return Seen(**{"code": CODE, "passed": 1, "total": 8, **more}, facts=facts)
 
 
 def line(call: str, expected: str, **came: str) -> Fact:

@@ -21,18 +21,18 @@ from harness.views import Fact, MirrorState, Previous, RoundView
 from tests.arms.controlled import CODE, FACTS, GROUPS, TASK, line, previous, view
 
 DIGESTS = {
-    "TRACE": "edb69e57e8516d9ca77d6b95f260e428dd7ac3f4e01cc11939511947786a8776",
+    "TRACE": "e9a3f3a391ac414b8eb8867d2fc7bdbdae0173a168924ee39b8a17c0129d57ee",
     "TRACE-SHAPE": "f6c195359fac64600e506f60f449ceccb37cf8a023c5a17dfd347d0cb28f2c38",
-    "TRACE-DECOY": "56e2d5e4c58ee41d6e95b823e1ba40ee14128c738a8e9b3303cc747ed80e195a",
+    "TRACE-DECOY": "926d0dbd67b46eb42dd557891148b5b5c8ca0a0379b2bef2abd56fa37f31ad9b",
     "KERNEL": "4c7978684c706be8897286fca3fe7360c98da0614b8cd3fca265e4d6939f211b",
     "KERNEL-SHAPE": "88e1aecf67b042aeabebf1249f7e550192fdc96d41d240d87ec4c66b7ccc4be9",
     "KERNEL-DECOY": "7bfcae12c655e6d4a6fb99c80551a3887bc89a8b9b12b41b99a7967389b73783",
     "INVERT": "e1fe3799b68e61a3c2a0688a08517fa60426e7629eae266218d0309ec84bb8f8",
     "INVERT-SHAPE": "182f471ed73d58499302c0ae23ce68db6545ffbc47cbe366d4111d6a06fd678a",
     "INVERT-DECOY": "77239e8135e0e0e3cc3a50cd45289d426fcd7e9e3cce526fd30e771fdd69033c",
-    "LINUCB": "9ac27a3c228ccc1478daa581d087e0acf78bc00ac5d542f06cec6a192b89400d",
+    "LINUCB": "5823cf87c87494c466b69d7ade43c4176cd1dbd3669211240466a8812d9a7070",
     "LINUCB-SHAPE": "dd7a8ad7f8226677a339a8cf7563637e118012294cdefdc06caac8348edbd9ad",
-    "LINUCB-DECOY": "e92dd6a36fcf5a48da4097004198b90565a9e2efb5567f271fb15f8eaa890af2",
+    "LINUCB-DECOY": "aeb76772319f8e01bf6def84f3b46b2bb3b0d2d9fd5abb4bc4919be9e793e537",
 }
 EVERY = [arm for group in GROUPS.values() for arm in group]
 
@@ -197,7 +197,20 @@ def test_a_seed_is_a_text(seed: object) -> None:
 
 def test_foreign_solutions_are_of_no_real_task() -> None:
     """Each is one violated assertion of a made-up function, and its code is as Python has it."""
-    names = {one.facts[0].call.partition("(")[0] for one in foreign()}
+    names = {one.facts[0].call.partition("(")[0] for one in foreign() if one.unbuilt is None}
     assert names == {"stow", "mow", "knit", "sail"}
     for one in foreign():
-        compile(one.code, one.facts[0].call, "exec")
+        compile(one.code, "foreign", "exec")
+
+
+@pytest.mark.parametrize("text", ["x", "x" * 60, "x" * 150])
+def test_a_solution_that_can_not_be_run_has_its_mirrors(text: str) -> None:
+    """A decoy of it is another's exception, of the same length."""
+    was = previous(())
+    _own, copied, state = scene("TRACE", replace(was, reading=replace(was.reading, unbuilt=f"SyntaxError: {text}")))
+    assert state.bullets == 1
+    for arm in GROUPS["TRACE"][1:]:
+        audit_packet(arm, copied, state, arm.render(copied))
+    block = shown(GROUPS["TRACE"][2].render(copied), copied).block
+    assert block.startswith("- the solution does not run: it raises")
+    assert text not in block.split()

@@ -86,6 +86,22 @@ def test_the_worst_outcome_comes_first() -> None:
     assert [text[4] for text in near] == ["1", "5", "3", "2"]
 
 
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        ("SyntaxError: a `b`\n- c", "raises SyntaxError with the text 'a `b`\\n- c'"),
+        ("Key Error: x", "raises an exception with the text 'x'"),
+        ("StopIteration", "raises StopIteration with the text ''"),
+    ],
+)
+def test_a_solution_that_can_not_be_run_is_traced(raised: str, said: str) -> None:
+    """Its build's exception is an outcome, the first of its weight; with a weight of 0 it is none."""
+    lines = OutcomeTrace().lines(given(unbuilt=raised))
+    assert lines == [f"- the solution does not run: it {said}"]
+    assert OutcomeTrace({"exception": 0}).lines(given(unbuilt=raised)) is None
+    assert ConstraintKernel().lines(given(unbuilt=raised)) is None
+
+
 @pytest.mark.parametrize("facts", [(), (FACTS[-1],)])
 def test_a_trace_without_an_outcome_does_not_fire(facts: tuple[Fact, ...]) -> None:
     """Where nothing says what came instead there is nothing to trace; nor where all of it has no weight."""

@@ -47,7 +47,7 @@ CORPORA = "[{}]".format(
 
 
 class Telling(NullReferee):
-    """A referee whose public tests say what came instead: `x = N` gave N, raised, or is accepted at 99."""
+    """A referee whose public tests say what came instead: `x = N` gave N or raised, and does not build at 4."""
 
     @asynccontextmanager
     async def public_check(self, task: Any, sealed: Any, rooms: Any) -> AsyncIterator[Any]:
@@ -61,10 +61,11 @@ class Telling(NullReferee):
                 Fact(call=f"{name}([3, {number}])", expected="5", raised="ValueError: ```\n- x"),
                 Fact(call=f"{name}('a')", expected="'b'"),
             )[: number % 4]
-            good = number == 99
-            return PublicReading(
-                reading="FAIL", accepted=good, passed=number % 10, total=10, facts=() if good else facts
-            )
+            if number == 4:
+                return PublicReading(
+                    reading="NO_BUILD", accepted=False, passed=0, total=10, unbuilt="SyntaxError: x was never closed"
+                )
+            return PublicReading(reading="FAIL", accepted=False, passed=number % 10, total=10, facts=facts)
 
         yield check
 

@@ -210,6 +210,8 @@ async def test_public_check_tells_facts_and_keeps_its_room(tmp_path: Path) -> No
     assert [(f.call, f.expected) for f in wrong.facts] == [(f"f({n})", str(n + 1)) for n in range(1, 7)]
     assert (right.reading, right.accepted, right.passed, right.facts) == ("PASS", True, 9, ())
     assert (broken.reading, broken.passed, broken.facts) == ("NO_BUILD", 0, ())
+    assert str(broken.unbuilt).startswith("SyntaxError: expected ':'")
+    assert wrong.unbuilt is right.unbuilt is None
     assert surrogate.reading == "NO_BUILD"
     assert len(rooms.opened) == 1
 
