@@ -49,10 +49,10 @@ def fact(line: str) -> Fact | None:
             return None
 
 
-def told(outcome: Outcome) -> Fact | None:
+def told(outcome: Outcome, names: frozenset[str]) -> Fact | None:
     """
     The fact in a violated test's line, and what the subject did instead as far as its detail says so: what ended it,
-    the exception that it raised, or its last answer where the line has no call but the one.
+    the exception that was its last answer, or that answer where the line calls one of its `names` and nothing else.
     """
     known = fact(outcome.line)
     if known is None:
@@ -60,16 +60,17 @@ def told(outcome: Outcome) -> Fact | None:
     if outcome.fault is not None:
         return replace(known, ended=outcome.fault)
     said, _mark, answer = outcome.detail.rpartition(_ANSWER)
-    if said and not said.startswith("AssertionError"):
+    if said and answer.startswith(f"{said.partition(':')[0]}("):
         return replace(known, raised=sayable(said))
-    return replace(known, observed=_value(known.call, answer) if said else None)
+    return replace(known, observed=_value(known.call, answer, names) if said.startswith("AssertionError") else None)
 
 
-def _value(call: str, answer: str) -> str | None:
-    """The subject's last answer as the literal that it is; None where it is none, or where other calls had others."""
+def _value(call: str, answer: str, names: frozenset[str]) -> str | None:
+    """The subject's last answer as the literal that it is; None where it is none, or may be another call's."""
     try:
-        calls = sum(isinstance(node, ast.Call) for node in ast.walk(ast.parse(call)))
-        return repr(ast.literal_eval(answer)) if calls == 1 else None
+        calls = [node.func for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Call)]
+        own = len(calls) == 1 and isinstance(calls[0], ast.Name) and calls[0].id in names
+        return repr(ast.literal_eval(answer)) if own else None
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
@@ -93,7 +94,8 @@ class PublicTier:
         tree = self.environment.merged(Tree.of({path: code}))
         found = await self.run(Exhibit(tree=tree), list(self.card.public))
         report = found.report
-        facts = [told(outcome) for outcome in report.outcomes if outcome.word != "passed"] if report else []
+        names = frozenset(name for module in self.card.interface for name in module.names)
+        facts = [told(outcome, names) for outcome in report.outcomes if outcome.word != "passed"] if report else []
         return PublicReading(
             reading=found.reading,
             accepted=self.standing(found.reading) == "accepted",

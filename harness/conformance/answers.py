@@ -120,7 +120,8 @@ def _reading_faults(trial: Trial, said: PublicReading) -> list[str]:
     )
     faults += [f"{said.passed} of {said.total} passed"] * (not 0 <= said.passed <= said.total)
     faults += [f"{len(said.facts)} facts"] * (len(said.facts) > _FACTS)
-    shown = "\n".join(f"{fact.call}\n{fact.expected}" for fact in said.facts)
+    told = [text for fact in said.facts for text in (fact.call, fact.expected, fact.observed, fact.raised)]
+    shown = "\n".join(text for text in (*told, said.unbuilt) if text is not None)
     given = trial.task.open.instruction + "".join(map(trial.task.open.environment.text, trial.task.open.environment))
     lines = {
         line.strip()

@@ -13,6 +13,8 @@ from arms.controllers.packet import DecoyPacket
 from arms.controllers.table import trace, trace_decoy
 from arms.controllers.trace import OutcomeTrace
 from arms.packets import PacketB, PacketP
+from harness.arm_check import check_arm
+from harness.arm_folder import arm_from_files
 from harness.canonical import digest_bytes
 from harness.errors import MirrorBroken, PluginError, TokensShown
 from harness.mirror import LINE_CHARS, arm_state, length_class
@@ -214,3 +216,33 @@ def test_a_solution_that_can_not_be_run_has_its_mirrors(text: str) -> None:
     block = shown(GROUPS["TRACE"][2].render(copied), copied).block
     assert block.startswith("- the solution does not run: it raises")
     assert text not in block.split()
+
+
+MINE = b"""
+from arms.controllers.packet import ControlledPacket
+
+
+class Counting:
+    name, settings, claims, lacks = "counting", {}, frozenset(), None
+    templates = {"line": "- there are {count} violated assertions"}
+
+    def lines(self, given):
+        return [self.templates["line"].format(count=len(given.facts))] if given.facts else None
+
+
+class Mine(ControlledPacket):
+    def __init__(self, files):
+        super().__init__("mine", Counting())
+"""
+
+
+def test_a_folder_brings_a_controller_of_its_own() -> None:
+    """It publishes its lines, fires where it says, and holds the audit as a registered one does."""
+    card = b'name = "mine"\nkind = "packet"\nrenderer = "packet:Mine"\n'
+    arm = arm_from_files("mine", {"arm.toml": card, "packet.py": MINE})
+    own = view(previous())
+    state = arm_state(arm, own)
+    assert state.block == "- there are 5 violated assertions"
+    audit_packet(arm, own, state, arm.render(own))
+    assert (arm.fires(own), arm.fires(view(previous(())))) == (True, False)
+    assert [finding for finding in check_arm(arm) if finding.level == "error"] == []

@@ -219,6 +219,20 @@ class TellsTheSolution(PrintedAnswersReferee):
         yield check
 
 
+class TellsTheSolutionInstead(PrintedAnswersReferee):
+    """Its public tier gives away a line of the reference as what a candidate is said to have raised."""
+
+    @asynccontextmanager
+    async def public_check(self, task: Any, sealed: Any, rooms: Any) -> Any:
+        """A fact like any other, but for what came instead."""
+        told = Fact(call="f(1)", expected="1", raised="return sum(int(word) for word in text.split())")
+
+        async def check(code: str) -> PublicReading:
+            return PublicReading(reading="FAIL", accepted=False, passed=0, total=1, facts=(told,))
+
+        yield check
+
+
 class Raises(PrintedAnswersReferee):
     """Fails with an error of nobody's."""
 
@@ -273,6 +287,7 @@ BAD = [
     (RunsItHere, "walled", "in the harness's own process"),
     (RunsItBeside, "walled", "on this machine, outside of every room"),
     (TellsTheSolution, "public tier", "a fact holds a line of the solution"),
+    (TellsTheSolutionInstead, "public tier", "a fact holds a line of the solution"),
     (OtherName, "name", "it calls itself 'other'"),
     (OtherName, "class table", "'fail' is no reading; TIMEOUT is 'lost'"),
 ]
