@@ -5,6 +5,10 @@ import re
 import tomllib
 from pathlib import Path
 
+from arms.controllers.inversion import ASSUMPTIONS, corpus_of
+from arms.controllers.kernel import CONSTRAINTS
+from arms.controllers.linucb import ACTIONS
+from arms.controllers.trace import WEIGHTS
 from harness import plugins
 from harness.arm_check import check_arm
 from harness.arm_folder import ArmCard
@@ -62,6 +66,15 @@ def test_the_tables_of_the_how_to_are_toml():
     first, second = (tomllib.loads(text) for text in code("toml"))
     assert first["arms"][1:] == [{"folder": "arms/test-first"}, {"folder": "arms/grey-wall"}]
     assert set(second["project"]["entry-points"]["proctor.arms"]) == {"test-first", "count"}
+
+
+def test_the_corpus_of_the_reference_can_be_used():
+    """The example of a corpus is one, and every assumption, constraint kind and sub-action is named on the page."""
+    [example] = re.findall(r"```json\n(.*?)```", REFERENCE, re.DOTALL)
+    assert list(corpus_of(example.encode())) == ["non-empty", "sorted", "unique"]
+    told = section(REFERENCE, "Controllers")
+    assert not [name for name in (*ASSUMPTIONS, *WEIGHTS, *ACTIONS) if f"`{name}`" not in told]
+    assert f"{len(CONSTRAINTS)} constraints" in told
 
 
 def test_every_key_of_a_card_is_told():
