@@ -179,7 +179,7 @@ def main(folder: str) -> None:
     adopt()
     watch = Watch(child, order["judge_s"], order["judge_s"])
     while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        if over := watch.look(waited_for=turn[0] == 0):
+        if over := watch.look(lambda: None if turn[0] % 2 else turn[0]):
             watch.end_all()
             write_all(writer, frame(b"T", over))
             return

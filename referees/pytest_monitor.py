@@ -91,7 +91,7 @@ class Monitor:
             self._answered(os.read(self.answers, 1 << 20))
         elif self._has_ended() and not select.select([self.answers], [], [], 0)[0]:
             raise Over(self._how())
-        if over := self.watch.look(waited_for=self.awaited is not None):
+        if over := self.watch.look(lambda: None if self.awaited is None else self.number):
             raise Over(f"timeout:{over}")
         if self.awaited is not None and time.monotonic() - self.beaten > BEAT_S:
             self.beaten = time.monotonic()

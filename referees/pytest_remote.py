@@ -33,7 +33,7 @@ class SuiteFault(BaseException):
 class Client:
     """
     The suite's end of the channel. `open` is False while the suite is being imported: no call may be made then. `turn`
-    is 1 while the subject is waited for, for whoever watches how long the suite itself takes.
+    is odd while the subject is waited for, and another number each time, for whoever watches how long the suite takes.
     """
 
     def __init__(self, reader: int, writer: int, turn: MutableSequence[int] | mmap.mmap | None = None) -> None:
@@ -61,9 +61,9 @@ class Client:
         except WireError as error:
             raise SuiteFault(f"the suite passes {error}") from None
         write_all(self.writer, request)
-        self.turn[0] = 1
+        self.turn[0] = (self.turn[0] + 1) % 256
         kind, body = read_frame(self.reader)
-        self.turn[0] = 0
+        self.turn[0] = (self.turn[0] + 1) % 256
         if kind == b"D":
             raise self.gone(*json.loads(body))
         try:

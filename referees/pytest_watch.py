@@ -12,7 +12,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from referees.pytest_confine import PR_SET_CHILD_SUBREAPER, prctl
@@ -64,6 +64,7 @@ class Watch:
         self.child, self.cpu_s, self.blocked_s = child, cpu_s, blocked_s
         self.used: dict[tuple[int, str], float] = {}
         self.blocked = self.held = 0.0
+        self.turn: int | None = None
         self.sampled = time.monotonic()
 
     @property
@@ -83,15 +84,21 @@ class Watch:
                 os.waitpid(pid, os.WNOHANG)
         return alive
 
-    def look(self, *, waited_for: bool) -> str | None:
-        """Take note of what they use now; `cpu` or `blocked` when they are over that limit."""
+    def look(self, turn: Callable[[], int | None]) -> str | None:
+        """
+        Take note of what they use now; `cpu` or `blocked` when they are over that limit.
+
+        `turn` tells what they are waited for: a number of its own for each thing, None for nothing. A turn that began
+        after the last look says nothing of the time before, and one that ended meanwhile nothing of this look.
+        """
         now = time.monotonic()
         if now - self.sampled < POLL_S:
             return None
+        before, self.turn = self.turn, turn()
         alive = self._alive()
-        doing = set(map(_doing, alive)) if waited_for else {"R"}
+        doing = set(map(_doing, alive)) if self.turn is not None and self.turn == before else {"R"}
         # A long gap between two looks is our own delay: only a little of it is counted.
-        passed = min(now - self.sampled, 4 * POLL_S)
+        passed = min(now - self.sampled, 4 * POLL_S) if turn() == before else 0.0
         if "R" not in doing and "D" in doing:
             self.held += passed  # a disk is slow, or a child that was made to share everything does not let go
         elif "R" not in doing:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import struct
 import time
+from collections.abc import Callable
+from itertools import count
 
 import pytest
 
@@ -64,18 +66,38 @@ def child(burns: bool) -> int:
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    ("burns", "waited_for", "over"), [(True, True, "cpu"), (False, True, "blocked"), (False, False, None)]
+    ("burns", "turn", "over"), [(True, 1, "cpu"), (False, 1, "blocked"), (False, 0, "blocked"), (False, None, None)]
 )
-def test_what_a_watch_sees(burns: bool, waited_for: bool, over: str | None) -> None:
+def test_what_a_watch_sees(burns: bool, turn: int | None, over: str | None) -> None:
     """Who burns is over its time of the processor, who sleeps while it is waited for blocks, who is idle does nothing."""
     watch = Watch(child(burns), 0.3, 0.3)
     try:
-        seen, until = None, time.monotonic() + (8 if over else 1)
-        while seen is None and time.monotonic() < until:
-            seen = watch.look(waited_for=waited_for)
-            time.sleep(0.01)
-        assert seen == over
+        assert looked_at(watch, lambda: turn, 8 if over else 1) == over
         assert (watch.cpu_used > 0.3) == burns
     finally:
         watch.end_all()
         os.waitpid(watch.child, 0)
+
+
+@pytest.mark.live
+def test_who_answers_between_two_looks_is_never_blocked() -> None:
+    """Whoever is asked anew before each look, or answers during it, slept for want of a question: no limit is over."""
+    watch = Watch(child(burns=False), 0.3, 0.3)
+    turns, ends = count(), count()
+    try:
+        assert looked_at(watch, lambda: next(turns) // 2, 1) is None, "a turn that began after the last look"
+        assert looked_at(watch, lambda: None if next(ends) % 2 else 7, 1) is None, "a turn that ended during the look"
+        assert watch.blocked == 0.0
+    finally:
+        watch.end_all()
+        os.waitpid(watch.child, 0)
+
+
+def looked_at(watch: Watch, turn: Callable[[], int | None], seconds: float) -> str | None:
+    """Which limit is found to be over within so many seconds."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if seen := watch.look(turn):
+            return seen
+        time.sleep(0.01)
+    return None
