@@ -101,8 +101,19 @@ async def judge_jobs(
     async with anyio.create_task_group() as tasks:
         for _ in range(min(workers, len(waiting))):
             tasks.start_soon(work)
-    if stopped:
-        return Shift(void=tuple(failed), stopped=stopped[0])
+    void = failed if stopped else await _alone(failed, judge=judge, task=task, opened=opened, told=told)
+    return Shift(void=tuple(void), stopped=stopped[0] if stopped else None)
+
+
+async def _alone(
+    failed: Iterable[tuple[Job, Blamed]],
+    *,
+    judge: Judge,
+    task: Callable[[str], Task],
+    opened: Callable[[], Lined],
+    told: Told,
+) -> list[tuple[Job, Blamed]]:
+    """Each of these jobs once more, and nothing beside it; those that still have no verdict."""
     void: list[tuple[Job, Blamed]] = []
     for job, _ in failed:
         async with opened() as line:
@@ -110,7 +121,7 @@ async def judge_jobs(
         await told(job, fate)
         if isinstance(fate, Blamed):
             void.append((job, fate))
-    return Shift(void=tuple(void), stopped=None)
+    return void
 
 
 async def _judged(line: Line, job: Job, *, judge: Judge, task: Callable[[str], Task]) -> Verdict | Blamed:

@@ -40,7 +40,8 @@ _TASKS_KEPT = 600
 class Judging:
     """
     What was asked for. `data` is a file of tasks instead of the benchmark's own; `options` are the referee's; `cache`
-    is a folder of verdicts that other files of samples have brought.
+    is a folder of verdicts that other files of samples have brought. Raises `UsageError` for a cache of verdicts where
+    every sample is to be judged `again`.
     """
 
     samples: Path
@@ -55,6 +56,10 @@ class Judging:
     all_tasks: bool
     again: bool
     cache: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.again and self.cache is not None:
+            raise UsageError("--again judges everything, and --cache spares it: leave one of them out")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,10 +56,7 @@ async def rescore(
     `begun` how many exhibits there are, `seen` each row as it comes. With `keep` both become an entry of the record.
     Raises `UsageError` when nothing was judged: of nothing, everything is identical.
     """
-    progress, _head = read_run(folder)
-    judged = [outcome for outcome in progress.outcomes() if (outcome.verdict or outcome.would_be) and outcome.exhibit]
-    if not judged:
-        raise UsageError(f"{folder} has no judged exhibit in its record: expected one at least. Run it first")
+    judged = _judged_exhibits(folder)
     frozen, changed = await reopen_for_judging(folder, clock=clock)
     for sentence in changed:
         told(sentence)
@@ -82,6 +79,14 @@ async def rescore(
         with Record(folder, registration_digest=frozen.registration.digest, clock=clock) as record:
             record.append("run.rescored", plain(summary(found, changed)))
     return found, changed
+
+
+def _judged_exhibits(folder: Path) -> list[CellOutcome]:
+    progress, _head = read_run(folder)
+    judged = [outcome for outcome in progress.outcomes() if (outcome.verdict or outcome.would_be) and outcome.exhibit]
+    if not judged:
+        raise UsageError(f"{folder} has no judged exhibit in its record: expected one at least. Run it first")
+    return judged
 
 
 def summary(rows: list[Rescored], changed: list[str]) -> dict[str, Any]:

@@ -61,20 +61,15 @@ def judge(
     as_json: AsJson = False,
 ) -> None:
     """Judge EvalPlus samples in sealed rooms, and print pass@k with intervals; what is judged already is not again."""
-    ks = _whole_numbers(k)
     from cells.judging_samples import Judging, results_beside
-    from harness.errors import UsageError
 
-    if again and cache is not None:
-        raise UsageError("--again judges everything, and --cache spares it: leave one of them out")
-    numbers = {"min_time_s": min_time_s, "time_factor": time_factor, "memory_bytes": memory_bytes}
-    given = {name: value for name, value in numbers.items() if value is not None}
+    ks = _whole_numbers(k)
     asked = Judging(
         samples=samples,
         benchmark=_known(benchmark, data),
         data=data,
         out=out or results_beside(samples),
-        options={"hidden_cap": _cap(hidden_cap), "prelude": not no_prelude, **given},
+        options=_options(hidden_cap, no_prelude, min_time_s, time_factor, memory_bytes),
         backend=backend,
         image=image,
         workers=workers or _cores(),
@@ -84,6 +79,15 @@ def judge(
         cache=cache,
     )
     _tell(_judged(asked, quiet=as_json), ks, as_json=as_json)
+
+
+def _options(
+    hidden_cap: str, no_prelude: bool, min_time_s: float | None, time_factor: float | None, memory_bytes: int | None
+) -> dict[str, Any]:
+    """The referee's options; limits that were not given are its own defaults."""
+    limits = {"min_time_s": min_time_s, "time_factor": time_factor, "memory_bytes": memory_bytes}
+    given = {name: value for name, value in limits.items() if value is not None}
+    return {"hidden_cap": _cap(hidden_cap), "prelude": not no_prelude, **given}
 
 
 def _judged(asked: Judging, *, quiet: bool) -> Judged:

@@ -114,8 +114,8 @@ def test_the_table_as_a_person_reads_it():
         r"C2 +CF-SF passes more than P +none +supported +21 +3 +0.0001386 +0.0004157",
         r"D1 +B passes more than BI +none +not supported +18 +15 +0.3642 +0.3642",
         r"TC - B +TC passes more than B +none +descriptive +12 +23 +0.9795 +undefined",
-        r"harm C1 +harm-gate +C1 +b10 / n <= 0.02 +FAIL +0.0241",
-        r"harm C2 +harm-gate +C2 +b10 / n <= 0.02 +PASS +0.0103",
+        r"harm C1 +harm-gate +C1 +b10 / n <= 0.02 +FAIL +290 +0.0241",
+        r"harm C2 +harm-gate +C2 +b10 / n <= 0.02 +PASS +290 +0.0103",
         r"HE\+\|qwen-1.5b +24 ",
         r"pool +290 +25 +7 ",
     ):
