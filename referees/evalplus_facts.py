@@ -23,10 +23,12 @@ _TEST_CHARS = 4000
 def facts_of(suite: Suite, expected: Expected, run: TierRun) -> tuple[Fact, ...]:
     """
     The first six violated public assertions that can be written, in source order, each with what the candidate did
-    instead as far as that can be written too.
+    instead as far as that can be written too. A candidate of which no call can be made (it does not build, or has no
+    entry point) violates all of them.
     """
     facts: list[Fact] = []
-    for index in run.violated:
+    uncalled = run.reading != "PASS" and set(run.calls) <= {"NOT_RUN"}
+    for index in range(len(run.calls)) if uncalled else run.violated:
         fact = _fact(suite, expected, index, FACT_CHARS)
         if fact is not None:
             facts.append(replace(fact, **_instead(suite, expected, run, index)))
@@ -66,6 +68,8 @@ def _fact(suite: Suite, expected: Expected, index: int, limit: int) -> Fact | No
 
 def _instead(suite: Suite, expected: Expected, run: TierRun, index: int) -> dict[str, Any]:
     """What the candidate's call did: the value it gave, what it raised, or the class that ended it."""
+    if run.calls[index] == "NOT_RUN":
+        return {}
     if run.calls[index] != "FAIL":
         return {"ended": run.calls[index]}
     kind, data = run.told.get(index, ("", b""))

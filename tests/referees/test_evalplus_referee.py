@@ -17,6 +17,7 @@ from harness.tasks import evalplus_inputs
 from harness.tasks.evalplus import load_evalplus
 from harness.tasks.task import SealedHalf
 from harness.tree import Dropped, Exhibit, Tree
+from harness.views import Fact
 from referees import evalplus_tiers
 from referees.evalplus import EvalPlusReferee
 from referees.evalplus_suite import load_suite, prelude_of
@@ -205,11 +206,14 @@ async def test_public_check_tells_facts_and_keeps_its_room(tmp_path: Path) -> No
         wrong = await check("def f(x):\n    return 1\n")
         right = await check("def f(x):\n    return x + 1\n")
         broken = await check("def f(x)\n")
+        other = await check("def g(x):\n    return x + 1\n")
         surrogate = await check("'\udc80'")
     assert (wrong.reading, wrong.accepted, wrong.passed, wrong.total) == ("FAIL", False, 1, 9)
     assert [(f.call, f.expected) for f in wrong.facts] == [(f"f({n})", str(n + 1)) for n in range(1, 7)]
     assert (right.reading, right.accepted, right.passed, right.facts) == ("PASS", True, 9, ())
-    assert (broken.reading, broken.passed, broken.facts) == ("NO_BUILD", 0, ())
+    every = tuple(Fact(call=f"f({n})", expected=str(n + 1)) for n in range(6))
+    assert (broken.reading, broken.passed, broken.facts) == ("NO_BUILD", 0, every)
+    assert (other.reading, other.passed, other.facts) == ("INTERFACE_MISS", 0, every)
     assert str(broken.unbuilt).startswith("SyntaxError: expected ':'")
     assert wrong.unbuilt is right.unbuilt is None
     assert surrogate.reading == "NO_BUILD"
