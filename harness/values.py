@@ -56,8 +56,9 @@ def no_bar(label: str, value: str) -> None:
 
     Names are few and cells are many: what was found good is not looked at again.
     """
-    if not value or "|" in value or any(ch.isspace() and ch != " " for ch in value) or value != value.strip():
-        raise ValueError(f"{label} is {value!r}: expected a non-empty name without '|', tabs, newlines or outer spaces")
+    # What does not print (tabs, newlines, escapes, halves of characters) can't be told apart, or can't be written.
+    if not value or "|" in value or not value.isprintable() or value != value.strip():
+        raise ValueError(f"{label} is {value!r}: expected a name that prints on one line, without '|' or outer spaces")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["IN_REACH", "BadValue", "as_count", "as_flag", "as_number", "as_text", "in_reach"]
+__all__ = ["IN_REACH", "BadValue", "as_count", "as_flag", "as_number", "as_text", "in_reach", "is_zero"]
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _COMMA = re.compile(r"[+-]?[0-9]+(?:,[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -21,6 +21,11 @@ IN_REACH = f"0, or a number from {LEAST:g} to {MOST:g}"
 def in_reach(number: float) -> bool:
     """Whether a number can be a figure."""
     return number == 0 or LEAST <= number <= MOST
+
+
+def is_zero(text: str) -> bool:
+    """Whether a number's text says 0: one that is far too small is read as 0 and does not say so."""
+    return not text.lower().partition("e")[0].strip("+-0.,")
 
 
 class BadValue(Exception):  # noqa: N818 - it is the value that is bad, and the caller adds the place
@@ -53,12 +58,14 @@ def as_number(value: Any, decimal: str = ".") -> float:
         if not (_NUMBER if decimal == "." else _COMMA).fullmatch(value):
             raise BadValue(value, f"a number such as 12{decimal}5, or nothing where it is unknown")
         number = float(value if decimal == "." else value.replace(",", "."))
+        if number == 0 and not is_zero(value):
+            raise BadValue(value, IN_REACH)
     elif isinstance(value, Decimal):
         number = float(value)
     else:
         raise BadValue(value, "a number, or nothing where it is unknown")
     if in_reach(number):
-        return float(number)
+        return float(number) or 0.0  # a zero has no sign
     if not math.isfinite(number):
         raise BadValue(value, "a finite number, or nothing where it is unknown")
     raise BadValue(value, "0 or more" if number < 0 else IN_REACH)

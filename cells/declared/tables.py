@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from cells.declared.parquet import parquet_columns, parquet_rows
+from cells.declared.reading_values import IN_REACH, is_zero
 from harness.errors import DeclarationError, unknown_name
 
 __all__ = ["Row", "header_of", "rows_of"]
@@ -129,16 +131,26 @@ def _jsonl_rows(path: Path, wanted: Sequence[str], delimiter: str) -> Iterator[R
         _refuse_missing(path, seen, wanted)
 
 
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+class _NoRow(ValueError):  # noqa: N818 - it is the row that is bad, and the caller adds the place
+    """What is wrong with a line in words of ours; those of the JSON decoder may be of Python's own making."""
+
+
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
+    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number, parse_float=_decimal)
     with _reading(path), path.open(encoding="utf-8-sig", newline="\n") as file:
         for line, text in enumerate(file, start=1):
             if not text.strip():
                 continue
             try:
                 record = decoder.decode(text)
+                if _ESCAPED_HALF.search(text):
+                    _refuse_halves(record)
             except (ValueError, RecursionError) as error:
-                raise DeclarationError(f"{path}, line {line}: no JSON object of a row: {error}") from None
+                raise DeclarationError(f"{path}, line {line}: no JSON object of a row: {_told(error)}") from None
             if not isinstance(record, dict):
                 raise DeclarationError(f"{path}, line {line}: {_short(record)}: expected a JSON object")
             yield line, record
@@ -153,12 +165,35 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         (name, _times), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {name!r} is there more than once")
+        raise _NoRow(f"the key {name!r} is there more than once")
     return found
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number: leave out what is unknown, or write null")
+    raise _NoRow(f"{text} is no number: leave out what is unknown, or write null")
+
+
+def _decimal(text: str) -> float:
+    number = float(text)
+    if number == 0 and not is_zero(text):
+        raise _NoRow(f"{text[:60]} is too small to tell from 0: expected {IN_REACH}")
+    return number
+
+
+def _refuse_halves(record: Any) -> None:
+    """Raise for a text with half a surrogate pair: it is no text that could be written to a file or digested."""
+    if found := _HALF.search(json.dumps(record, ensure_ascii=False)):
+        raise _NoRow(f"\\u{ord(found[0]):04x} is half a character: expected both halves, or the character")
+
+
+def _told(error: Exception) -> str:
+    match error:
+        case RecursionError():
+            return "nested too deeply"
+        case _NoRow() | json.JSONDecodeError():
+            return str(error)
+        case _:
+            return "a whole number of too many digits"
 
 
 def _short(value: Any) -> str:

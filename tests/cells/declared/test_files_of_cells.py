@@ -161,6 +161,9 @@ def test_spellings_of_other_tables(tmp_path):
         (table(row(usd="1e999")), "column 'usd': '1e999': expected a finite number"),
         (table(row(usd="1e308")), "column 'usd': '1e308': expected 0, or a number from 1e-18 to 1e+18"),
         (table(row(wall_s="1e-300")), "column 'wall_s': '1e-300': expected 0, or a number from 1e-18 to 1e+18"),
+        (table(row(usd="1e-999")), "column 'usd': '1e-999': expected 0, or a number from 1e-18 to 1e+18"),
+        (table(row(task="a\x00b")), "column 'task': task is 'a\\x00b': expected a name that prints on one line"),
+        (table(row(arm="\x1b[31mB")), "column 'arm': arm is '\\x1b[31mB': expected a name that prints on one line"),
         (table(row(usd="1_000")), "column 'usd': '1_000': expected a number"),
         (table(row(usd="$1")), "column 'usd': '$1': expected a number"),
         (table(row(lower_bound="maybe")), "column 'lower_bound': 'maybe': expected yes or no, as one of 'True'"),
@@ -218,7 +221,11 @@ DICT = dict(zip(FIELDS, ("c1", "r", "LRU", "plain", "LANDED", "PASS", 1.5, False
         (jsonl(DICT | {"arm": None}), "column 'arm': nothing"),
         (jsonl(DICT | {"arm": {"a": 1}}), "column 'arm': {'a': 1}: expected text"),
         (jsonl({name: value for name, value in DICT.items() if name != "usd"}), "unknown column 'usd'"),
-        ("[" * 100_000, "line 1: no JSON object of a row"),
+        ("[" * 100_000, "line 1: no JSON object of a row: nested too deeply"),
+        (jsonl(DICT).replace("1.5", "1e-999"), "line 1: no JSON object of a row: 1e-999 is too small to tell from 0"),
+        (jsonl(DICT).replace("1.5", "9" * 5000), "line 1: no JSON object of a row: a whole number of too many digits"),
+        (jsonl(DICT | {"task": "\ud800"}), r"line 1: no JSON object of a row: \ud800 is half a character"),
+        (jsonl(DICT | {"note": {"\udfff": 1}}), r"line 1: no JSON object of a row: \udfff is half a character"),
     ],
 )
 def test_json_lines_that_are_not_what_was_said_are_refused(tmp_path, data, said):
@@ -226,6 +233,16 @@ def test_json_lines_that_are_not_what_was_said_are_refused(tmp_path, data, said)
     with pytest.raises(DeclarationError) as caught:
         read(tmp_path, data, name="cells.jsonl")
     assert said in str(caught.value)
+
+
+def test_a_pair_of_halves_is_a_character_and_a_small_number_is_one(tmp_path):
+    """What JSON writes as two escapes is one character, and what is written as text is no escape; -0 is 0."""
+    text = jsonl(DICT | {"task": "\U0001f600", "arm": "\\ud800", "usd": -0.0, "wall_s": 1e-18})
+    (cell,) = read(tmp_path, text, name="cells.jsonl")
+    assert (cell.cell.task, cell.cell.arm, cell.spend.wall_s) == ("\U0001f600", "\\ud800", 1e-18)
+    assert str(cell.spend.price.usd) == "0.0"
+    (cell,) = read(tmp_path, table(row(usd="-0.00e9")))
+    assert str(cell.spend.price.usd) == "0.0"
 
 
 def test_words_may_be_numbers_and_equal_ones_of_two_types_are_not_one(tmp_path):

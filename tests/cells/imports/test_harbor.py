@@ -307,7 +307,7 @@ HOSTILE = {
         lambda _, file: put(file, trial(agent_execution={"started_at": "soon", "finished_at": at(1)})),
         "agent_execution.started_at is 'soon': expected a moment",
     ),
-    "task": (lambda _, file: put(file, trial(task="a\nb")), "task is 'a\\nb': expected a non-empty name"),
+    "task": (lambda _, file: put(file, trial(task="a\nb")), "task is 'a\\nb': expected a name that prints"),
     "exception": (
         lambda _, file: put(file, trial(exception_info="x")),
         "exception_info is 'x': expected a JSON object",
