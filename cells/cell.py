@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,10 +18,11 @@ from cells.box import box_load
 from cells.briefed import briefed
 from cells.house import House
 from cells.room import enter, leave
+from cells.rulings import RULINGS, Left
 from cells.sitting import sit_to_the_end
-from cells.verdicts import judge
 from fences.cell_gate import CellGate
 from harness.boundary import MeteredModel, WatchedCheck, WatchedHelper, WatchedWorkspace
+from harness.candidates import JudgedCandidate
 from harness.canonical import digest_bytes
 from harness.errors import Blamed, FenceError, unwrapped
 from harness.meter import Meter
@@ -49,6 +51,7 @@ class _Try:
     mirror: MirrorLine | None = None
     exhibit: Exhibit | None = None
     verdict: Verdict | None = None
+    candidates: tuple[JudgedCandidate, ...] = ()
     room: dict[str, Any] = field(default_factory=dict)
     served: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
@@ -86,7 +89,7 @@ async def _played(house: House, cell: CellKey, attempt: int, mirror: MirrorLine 
         except Exception as error:  # noqa: BLE001 - a try that fails on our side is VOID, and the run goes on
             tried.end = _void(error, cell)
         if isinstance(tried.end, (Declared, Halt)) and tried.exhibit is not None:
-            await _referee_part(house, cell, tried)
+            await _referee_part(house, cell, tried, path)
         transcript.add("end", kind=tried.end.kind)
     exhibit = None
     if tried.exhibit is not None:
@@ -98,6 +101,7 @@ async def _played(house: House, cell: CellKey, attempt: int, mirror: MirrorLine 
         spend=meter.spend(),
         verdict=tried.verdict if isinstance(tried.end, Declared) else None,
         would_be=tried.verdict if isinstance(tried.end, Halt) else None,
+        candidates=tried.candidates,
         exhibit=exhibit,
         transcript=digest_bytes(path.read_bytes()),
         served_models=tried.served,
@@ -172,12 +176,14 @@ def _watched(check: PublicCheck | None, meter: Meter) -> PublicCheck | None:
     return None if check is None else WatchedCheck(check, meter)
 
 
-async def _referee_part(house: House, cell: CellKey, tried: _Try) -> None:
+async def _referee_part(house: House, cell: CellKey, tried: _Try, transcript: Path) -> None:
     """Judge what the seat left. A referee that fails makes a declared end VOID; a HALT stays what it is without it."""
     assert tried.exhibit is not None
     try:
         pinned = house.registration.pins[f"suite {cell.benchmark}/{cell.task}"]["digest"]
-        tried.verdict = await judge(house, _task(house, cell), tried.exhibit, by_suite=pinned)
+        left = Left(task=_task(house, cell), suite=pinned, exhibit=tried.exhibit, transcript=transcript)
+        ruling = await RULINGS[house.parts.experiment.referee.judges].rule(house, left)
+        tried.verdict, tried.candidates = ruling.verdict, ruling.candidates
     except Exception as error:  # noqa: BLE001 - as above
         void = _void(error, cell)
         if isinstance(tried.end, Halt):

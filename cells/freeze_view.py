@@ -9,6 +9,7 @@ from typing import Any
 from cells.fire_rates import fire_lines
 from cells.freeze import Frozen
 from cells.population import flow_lines
+from cells.rulings import RULINGS
 from harness.repository import dirt_text
 
 __all__ = ["freeze_lines"]
@@ -30,6 +31,8 @@ def freeze_lines(frozen: Frozen) -> Iterator[str]:
         yield from _refused_by(gate, [row for row in registration.refused if row["gate"] == gate])
     yield from (f"  {line}" for line in flow_lines(outlook.get("population")))
     yield from (f"  {line}" for line in fire_lines(outlook.get("controllers", ())))
+    if said := RULINGS[frozen.parts.experiment.referee.judges].says:
+        yield f"  {said}"
     for test in outlook["tests"]:
         yield from _test_lines(test)
     for halt in outlook["predicted_halts"]:

@@ -17,6 +17,7 @@ from cells.conditions import Census, censuses
 from cells.confounds import circumstances, confounds
 from cells.contrasts import ContrastReading, Status
 from cells.costs import Cost, cost
+from cells.earlier import Earlier, earlier
 from cells.families import read_added, read_families
 from cells.groups import Members, by_arm, by_condition
 from cells.guards import GuardReading, read_guards
@@ -55,7 +56,8 @@ class Scoreboard:
     were not kept where the cells were played, each with why. `charges` are what each arm was charged and what is sunk;
     `confounds` say what else differed between the arms. `stop` is the registered rule that ended the run; `outcome` and
     `adverse` are what became of what was registered of the result, None and empty where nothing was. `withdrawn` are
-    the tasks that an amendment took out of all arms, each with why.
+    the tasks that an amendment took out of all arms, each with why. `earlier` are the cells that read by an earlier
+    candidate than the one that ships.
     """
 
     registration_id: str
@@ -83,6 +85,7 @@ class Scoreboard:
     not_enforced: Mapping[str, str]
     charges: Charges
     confounds: tuple[str, ...]
+    earlier: tuple[Earlier, ...] = ()
     stop: StopReading | None = None
     outcome: OutcomeReading | None = None
     adverse: tuple[AdverseReading, ...] = ()
@@ -166,6 +169,7 @@ def _cells(settled: Settled) -> dict[str, Any]:
         "undeclared": tuple(map(str, settled.undeclared)),
         "repeated": settled.repeated,
         "tries": _tries(settled),
+        "earlier": tuple(earlier(settled)),
     }
 
 

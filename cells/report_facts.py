@@ -183,6 +183,7 @@ def _plan_facts(registration: Registration, progress: Progress) -> dict[str, Any
         "workspace": f"{experiment['workspace']['backend']}, image {_digest(pins, 'image') or UNDEFINED}",
         "seat": experiment["seat"]["kind"],
         "referee": experiment["referee"]["name"],
+        "candidates of a cell that are judged": experiment["referee"].get("judges", "shipped"),
         "models": [
             f"{model['name']}: {model['provider']} {model['model']}, "
             f"digest {_digest(pins, 'model ' + model['name']) or 'none given'}"

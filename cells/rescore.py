@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,10 @@ _NAMED = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rescored:
-    """One outcome judged again: `now` is None when the referee could not work, and `why` says what differs."""
+    """
+    One verdict of an outcome given again: `now` is None when the referee could not work, and `why` says what differs.
+    `round` is that of the candidate that was judged, None where only what ships was.
+    """
 
     cell: str
     attempt: int
@@ -37,6 +40,7 @@ class Rescored:
     now: str | None
     identical: bool
     why: str
+    round: int | None = None
 
 
 async def rescore(
@@ -49,7 +53,7 @@ async def rescore(
     begun: Callable[[int], None] = lambda _total: None,
 ) -> tuple[list[Rescored], list[str]]:
     """
-    Judge every recorded exhibit again in sealed workspaces, with the run's own tasks and suites.
+    Judge each recorded exhibit and candidate again in sealed workspaces, with the run's own tasks and suites.
 
     Returns the rows, and a sentence for each thing that judges and is not as it was frozen (code, referee, image,
     walls): the verdicts are then those of another instrument. `told` gets these sentences before anything is judged,
@@ -65,15 +69,15 @@ async def rescore(
     rows: dict[int, Rescored] = {}
     limiter = anyio.CapacityLimiter(house.parts.experiment.concurrency)
 
-    async def again(index: int, outcome: CellOutcome) -> None:
+    async def again(index: int, one: _Judged) -> None:
         async with limiter:
-            rows[index] = await _judge_again(house, outcome)
+            rows[index] = await _judge_again(house, one)
         seen(rows[index])
 
     begun(len(judged))
     async with anyio.create_task_group() as tasks:
-        for index, outcome in enumerate(judged):
-            tasks.start_soon(again, index, outcome)
+        for index, one in enumerate(judged):
+            tasks.start_soon(again, index, one)
     found = [rows[index] for index in sorted(rows)]
     if keep:
         with Record(folder, registration_digest=frozen.registration.digest, clock=clock) as record:
@@ -81,12 +85,35 @@ async def rescore(
     return found, changed
 
 
-def _judged_exhibits(folder: Path) -> list[CellOutcome]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Judged:
+    """One tree that was judged of an outcome, and the verdict on it."""
+
+    outcome: CellOutcome
+    exhibit: str
+    verdict: Verdict
+    round: int | None = None
+
+
+def _judged_exhibits(folder: Path) -> list[_Judged]:
     progress, _head = read_run(folder)
-    judged = [outcome for outcome in progress.outcomes() if (outcome.verdict or outcome.would_be) and outcome.exhibit]
+    judged = [one for outcome in progress.outcomes() for one in _judged_of(outcome)]
     if not judged:
         raise UsageError(f"{folder} has no judged exhibit in its record: expected one at least. Run it first")
     return judged
+
+
+def _judged_of(outcome: CellOutcome) -> Iterator[_Judged]:
+    """What ships, or the candidates that were judged, equal ones once."""
+    verdict, seen = outcome.verdict or outcome.would_be, set[str]()
+    if verdict is None or outcome.exhibit is None:
+        return
+    if not outcome.candidates:
+        yield _Judged(outcome=outcome, exhibit=outcome.exhibit, verdict=verdict)
+    for one in outcome.candidates:
+        if one.exhibit not in seen:
+            yield _Judged(outcome=outcome, exhibit=one.exhibit, verdict=one.verdict, round=one.round)
+        seen.add(one.exhibit)
 
 
 def summary(rows: list[Rescored], changed: list[str]) -> dict[str, Any]:
@@ -97,17 +124,22 @@ def summary(rows: list[Rescored], changed: list[str]) -> dict[str, Any]:
         "identical": len(rows) - len(differing),
         "instrument_changes": changed,
         "differing": [
-            {"cell": row.cell, "attempt": row.attempt, "recorded": row.recorded, "now": row.now, "why": row.why}
+            {
+                "cell": row.cell,
+                "attempt": row.attempt,
+                "round": row.round,
+                "recorded": row.recorded,
+                "now": row.now,
+                "why": row.why,
+            }
             for row in differing
         ],
     }
 
 
-async def _judge_again(house: House, outcome: CellOutcome) -> Rescored:
-    before = outcome.verdict or outcome.would_be
-    assert before is not None
-    assert outcome.exhibit is not None
-    exhibit = Exhibit(tree=await anyio.to_thread.run_sync(house.store.get_tree, outcome.exhibit))
+async def _judge_again(house: House, one: _Judged) -> Rescored:
+    outcome, before = one.outcome, one.verdict
+    exhibit = Exhibit(tree=await anyio.to_thread.run_sync(house.store.get_tree, one.exhibit))
     try:
         task = house.parts.tasks[f"{outcome.cell.benchmark}/{outcome.cell.task}"]
         now: Verdict | None = await judge(house, task, exhibit)
@@ -121,6 +153,7 @@ async def _judge_again(house: House, outcome: CellOutcome) -> Rescored:
         now=None if now is None else now.reading,
         identical=now is not None and now.same_as(before),
         why=why,
+        round=one.round,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from cells.conditions import CLASSES, Census
 from cells.costs import Cost, Median
+from cells.earlier import earlier_lines
 from cells.figures import UNDEFINED, figure, rate_text, whole_text
 from cells.groups import Group
 from cells.readings import Scoreboard
@@ -91,6 +92,7 @@ def standing(board: Scoreboard) -> list[str]:
     if board.repeated:
         lines.append(f"outcomes recorded a second time, word for word, each counted once: {board.repeated}")
     lines += [f"not enforced where these cells were played: {name}: {why}" for name, why in board.not_enforced.items()]
+    lines += earlier_lines(board.earlier)
     lines += registered_lines(board.outcome, board.adverse)
     return lines
 

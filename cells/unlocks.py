@@ -22,8 +22,9 @@ class Unlocks:
     Of one arm, with its extras and model: how many of its `judged` cells were unlocked by the end of each round, from
     the first (`by_round`); the last figure is all that passed in rounds.
 
-    A cell is unlocked in the round whose candidate was left for the referee, if the referee accepted it. `unseen` cells
-    passed, and no transcript says in which round: they are in no figure of `by_round`.
+    A cell is unlocked in the round whose candidate was left for the referee, if the referee accepted it; where each one
+    was judged that the public tests accepted, in the first round whose candidate passed. `unseen` cells passed, and no
+    transcript says in which round: they are in no figure of `by_round`.
     """
 
     arm: str
@@ -50,8 +51,8 @@ def read_unlocks(folder: Path, settled: Settled) -> tuple[Unlocks, ...]:
             extras=extras,
             model=model,
             judged=len(cells),
-            unseen=sum(bool(outcome.passed) and (seen is None or not seen.shipped) for outcome, seen in cells),
-            by_round=tuple(_cumulative((seen.shipped for outcome, seen in cells if outcome.passed and seen), most)),
+            unseen=sum(bool(outcome.passed) and (seen is None or not seen.unlocks) for outcome, seen in cells),
+            by_round=tuple(_cumulative((seen.unlocks for outcome, seen in cells if outcome.passed and seen), most)),
         )
         for (arm, extras, model), cells in arms.items()
     )
@@ -67,10 +68,10 @@ def _cumulative(rounds: Iterable[int], most: int) -> Iterator[int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Rounds:
-    """The most rounds that a try could have, and the one whose candidate it left; 0 where it left none."""
+    """The most rounds that a try could have, and the one that unlocks its cell if it passed; 0 where there is none."""
 
     most: int
-    shipped: int
+    unlocks: int
 
 
 def _read(folder: Path, outcome: CellOutcome) -> _Rounds | None:
@@ -89,4 +90,5 @@ def _read(folder: Path, outcome: CellOutcome) -> _Rounds | None:
                 accepted = number
             case _:
                 pass
-    return _Rounds(most=most, shipped=accepted or with_code) if most else None
+    passed = [one.round for one in outcome.candidates if one.verdict.standing == "accepted"]
+    return _Rounds(most=most, unlocks=min(passed, default=accepted or with_code)) if most else None

@@ -283,6 +283,8 @@ class RefereeEntry(_Table):
     """The image of the referee's rooms; empty takes the seat's. A task's card may name another."""
     limits: RefereeLimitsEntry = RefereeLimitsEntry()
     """What a workspace of the referee's may use."""
+    judges: Literal["shipped", "any-accepted"] = "shipped"
+    """Which candidates of a cell are judged: the one that ships, or each that the public tests accepted."""
 
 
 class RetriesEntry(_Table):
@@ -352,6 +354,11 @@ class Experiment(_Table):
         if unrated and any(budget.usd is not None for budget in budgets):
             raise ValueError(
                 f"a budget in `usd` needs `rates` or `rate_card` on every model: {', '.join(unrated)} has none"
+            )
+        if self.referee.judges != "shipped" and self.seat.kind != "oneshot":
+            raise ValueError(
+                f"referee.judges is {self.referee.judges!r} with seat {self.seat.kind!r}: expected seat 'oneshot', "
+                "whose transcript has a candidate for each round"
             )
         models = [model.name for model in self.models]
         self.analysis.validate_against(arms, models, self.extras)

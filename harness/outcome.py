@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from harness.candidates import JudgedCandidate
 from harness.values import (
     STRICT,
     CellKey,
@@ -74,6 +75,7 @@ class CellOutcome:
 
     `exhibit` and `transcript` are SHA-256 digests; `findings` are sentences worth a reader's eye (a served model other
     than the condition's, say); `room` is what was observed of the workspace (processes left alive, entries dropped).
+    `candidates` are those that the verdict was chosen from, in the order of rounds, where it was chosen.
     """
 
     __pydantic_config__ = STRICT
@@ -84,6 +86,7 @@ class CellOutcome:
     spend: Spend
     verdict: Verdict | None = None
     would_be: Verdict | None = None
+    candidates: tuple[JudgedCandidate, ...] = ()
     exhibit: str | None = None
     transcript: str | None = None
     served_models: tuple[str, ...] = ()
@@ -95,6 +98,8 @@ class CellOutcome:
             raise ValueError(f"{self.cell}: a verdict beside {self.end.kind}: expected one beside DECLARED only")
         if self.would_be is not None and not isinstance(self.end, Halt):
             raise ValueError(f"{self.cell}: a would-be reading beside {self.end.kind}: expected one beside HALT only")
+        if self.candidates and self.verdict is None and self.would_be is None:
+            raise ValueError(f"{self.cell}: judged candidates without a verdict: expected one that is chosen from them")
         if isinstance(self.end, Declared) and self.verdict is None:
             raise ValueError(f"{self.cell}: DECLARED without a verdict")
 

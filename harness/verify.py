@@ -159,13 +159,15 @@ class FileCheck:
         try:
             body = entry.body
             cell, attempt, exhibit, transcript = body["cell"], body["attempt"], body["exhibit"], body["transcript"]
+            trees = [exhibit, *(one["exhibit"] for one in body.get("candidates", ()))]
             path = None if transcript is None else transcript_path(self._folder, CellKey(**cell), attempt)
         except (KeyError, TypeError, ValueError) as error:
             what = f"it is no outcome of a try: {type(error).__name__}: {error}"
             self.problems.append(Problem(where=where, what=what))
             return
-        if exhibit is not None:
-            self._check_exhibit(exhibit, where)
+        for tree in dict.fromkeys(trees):
+            if tree is not None:
+                self._check_exhibit(tree, where)
         if path is not None:
             self._check_transcript(path, transcript, where)
 

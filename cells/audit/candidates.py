@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from cells.audit.findings import AuditedRun, Finding, Invariant, line_of
 from cells.audit.remade import Materials, Round, rounds_of
+from cells.rulings import with_code
 from harness.canonical import digest_bytes
 from harness.errors import IntegrityError, StorageError
 from harness.outcome import CellOutcome
@@ -27,7 +28,8 @@ class CandidatesHold(Invariant):
     says = (
         "the code of each round is what the extraction rule finds in its reply; its incumbent is the best of the "
         "unit's pool and the rounds before; its prompt is what the pinned arm renders of that, with nothing before "
-        "it but the registered system message; what a declared end left is the candidate that ships"
+        "it but the registered system message; what a declared end left is the candidate that ships; where each is "
+        "judged that the public tests accepted, those were judged, each with its own code, and no other"
     )
 
     def __init__(self, run: AuditedRun) -> None:
@@ -48,6 +50,7 @@ class CandidatesHold(Invariant):
                 *self._replies(outcome.cell, told),
                 *self._prompts(outcome.cell, told),
                 *self._left(outcome, told),
+                *self._judged(outcome, told),
             ]
         except (IntegrityError, StorageError):
             return  # a blob that is gone or damaged is what `files` reports
@@ -104,6 +107,26 @@ class CandidatesHold(Invariant):
                 if kept is None
                 else (f"what was judged as {file!r} is not the candidate of round {kept.round}, which ships")
             )
+
+    def _judged(self, outcome: CellOutcome, rounds: list[Round]) -> Iterator[str]:
+        """The candidates that were judged, against those that the public tests accepted, and each one's tree."""
+        file = (self.run.pin("seat options") or {}).get("file")
+        if (outcome.verdict is None and outcome.would_be is None) or outcome.exhibit is None or file is None:
+            return
+        every = self.run.experiment.referee.judges == "any-accepted"
+        wanted = {one.round: one.code for one in _candidates(rounds) if every and one.accepted}
+        if [one.round for one in outcome.candidates] != list(wanted):
+            yield (
+                f"judged are the candidates of rounds {[one.round for one in outcome.candidates]}: expected those of "
+                f"{list(wanted)}, by the public tests and the registration"
+            )
+        left = self.run.store.get_tree(outcome.exhibit)
+        for one in outcome.candidates:
+            code = wanted.get(one.round)
+            if code is None:
+                yield f"the transcript has no accepted candidate of round {one.round}, which was judged"
+            elif (one.code_sha256, one.exhibit) != (digest_bytes(code.encode()), with_code(left, file, code).digest):
+                yield f"what was judged as the candidate of round {one.round} is another one"
 
 
 def _candidates(rounds: list[Round]) -> list[Candidate]:

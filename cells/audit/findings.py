@@ -90,7 +90,7 @@ def _read(body: Any) -> CellOutcome | None:
         pass
     try:  # a VOID that carries a verdict is reported as that, and is else an outcome like any other
         if body["end"]["kind"] == "VOID":
-            return outcome_from_json({**body, "verdict": None, "would_be": None})
+            return outcome_from_json({**body, "verdict": None, "would_be": None, "candidates": []})
     except (KeyError, TypeError, ValueError):
         pass
     return None

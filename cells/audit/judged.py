@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from cells.audit.findings import AuditedRun, Finding, Invariant, line_of
 from harness import plugins
+from harness.candidates import deciding
+from harness.outcome import CellOutcome
 from harness.record import Entry
+from harness.values import CellKey, Declared, Verdict
 
 __all__ = ["ServedModel", "VerdictsKnown"]
 
@@ -16,7 +19,8 @@ class VerdictsKnown(Invariant):
 
     name = "verdicts-known"
     says = (
-        "each reading is in the referee's class table with its standing, on the recorded exhibit, by the pinned suite"
+        "each reading is in the referee's class table with its standing, on the recorded exhibit, by the pinned suite; "
+        "where each accepted candidate is judged, the outcome's reading is of the one that decides"
     )
 
     def __init__(self, run: AuditedRun) -> None:
@@ -30,22 +34,36 @@ class VerdictsKnown(Invariant):
         verdict = None if outcome is None else outcome.verdict or outcome.would_be
         if outcome is None or verdict is None:
             return
-        where, cell = line_of(entry), outcome.cell
+        for what in _chosen(outcome, verdict):
+            yield self.found(line_of(entry), f"{outcome.cell}: {what}")
+        each: list[tuple[str | None, Verdict]] = [(one.exhibit, one.verdict) for one in outcome.candidates]
+        for exhibit, said in each or [(outcome.exhibit, verdict)]:
+            for what in self._unknown(outcome.cell, said, exhibit):
+                yield self.found(line_of(entry), f"{outcome.cell}: {what}")
+
+    def _unknown(self, cell: CellKey, verdict: Verdict, exhibit: str | None) -> Iterator[str]:
+        """One verdict, against the class table, what was judged, and the pinned suite."""
         known = self._classes.get(verdict.reading)
         if known is None:
-            known_ones = ", ".join(sorted(self._classes))
-            yield self.found(where, f"{cell}: reading {verdict.reading!r}: the referee knows {known_ones}")
+            yield f"reading {verdict.reading!r}: the referee knows {', '.join(sorted(self._classes))}"
         elif known != verdict.standing:
-            yield self.found(
-                where, f"{cell}: {verdict.reading} is {verdict.standing}: the referee's table says {known}"
-            )
-        if verdict.evidence.code != outcome.exhibit:
-            yield self.found(
-                where, f"{cell}: the verdict is on code {verdict.evidence.code}: the exhibit is {outcome.exhibit}"
-            )
+            yield f"{verdict.reading} is {verdict.standing}: the referee's table says {known}"
+        if verdict.evidence.code != exhibit:
+            yield f"the verdict is on code {verdict.evidence.code}: the exhibit is {exhibit}"
         pinned = (self.run.pin(f"suite {cell.benchmark}/{cell.task}") or {}).get("digest")
         if verdict.evidence.suite != pinned:
-            yield self.found(where, f"{cell}: judged by suite {verdict.evidence.suite}: {pinned} is pinned")
+            yield f"judged by suite {verdict.evidence.suite}: {pinned} is pinned"
+
+
+def _chosen(outcome: CellOutcome, verdict: Verdict) -> Iterator[str]:
+    """The verdict that counts, against the judged candidates that it is chosen from, where it is."""
+    if not outcome.candidates:
+        return
+    one, last = deciding(outcome.candidates), outcome.candidates[-1]
+    if verdict != one.verdict:
+        yield f"it reads {verdict.reading}: of its candidates that of round {one.round} decides, {one.verdict.reading}"
+    if isinstance(outcome.end, Declared) and last.exhibit != outcome.exhibit:
+        yield f"its newest judged candidate is {last.exhibit}: the exhibit is {outcome.exhibit}"
 
 
 class ServedModel(Invariant):

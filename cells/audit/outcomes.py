@@ -32,16 +32,16 @@ class NoVoidNumber(Invariant):
     """A VOID has no number of any kind."""
 
     name = "no-void-number"
-    says = "no VOID has a verdict or a would-be reading"
+    says = "no VOID has a verdict, a would-be reading or a judged candidate"
 
     def saw(self, entry: Entry) -> Iterable[Finding]:
         """One entry; see `Invariant`."""
         outcome = self.run.outcome(entry)
         if outcome is None or not isinstance(outcome.end, Void):
             return
-        for name in ("verdict", "would_be"):
-            if entry.body.get(name) is not None:
-                yield self.found(line_of(entry), f"{outcome.cell}: VOID({outcome.end.cause}) with a {name}")
+        for name in ("verdict", "would_be", "candidates"):
+            if entry.body.get(name):
+                yield self.found(line_of(entry), f"{outcome.cell}: VOID({outcome.end.cause}) with {name}")
 
 
 class CellsComplete(Invariant):

@@ -164,7 +164,7 @@ def _slim(outcome: CellOutcome) -> CellOutcome:
         None if said is None else replace(said, tests=(), tiers=(), detail="", limits={})
         for said in (outcome.verdict, outcome.would_be)
     )
-    return replace(outcome, room={}, findings=(), verdict=verdict, would_be=would_be)
+    return replace(outcome, room={}, findings=(), verdict=verdict, would_be=would_be, candidates=())
 
 
 _COUNTED = ("planned", "buildable", "fired", "judged", "passed", "halted", "void", "unscorable", "refused", "missing")

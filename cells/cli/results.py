@@ -136,7 +136,8 @@ def rescore(
         progress["done"] += 1
         mark = "identical" if row.identical else f"DIFFERS: {row.why}"
         count = f"[{progress['done']}/{progress['of']}]"
-        typer.echo(f"{count} {row.cell} (try {row.attempt}): {row.recorded} {mark}", err=as_json)
+        which = f"try {row.attempt}" + ("" if row.round is None else f", round {row.round}")
+        typer.echo(f"{count} {row.cell} ({which}): {row.recorded} {mark}", err=as_json)
 
     def tell(change: str) -> None:
         typer.echo(f"judged by another instrument than the run's: {change}", err=as_json)
