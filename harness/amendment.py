@@ -18,6 +18,7 @@ from harness.analysis import Contrast, Ratio
 from harness.errors import ExperimentError, unknown_name
 from harness.grouping import Text
 from harness.predictions import Condition, Prediction
+from harness.table_faults import expected
 
 __all__ = ["NEVER", "Amendment", "AmendmentCheck", "Notice", "Withdrawal", "load_amendment", "parse_amendment"]
 
@@ -177,5 +178,5 @@ def _faults(error: ValidationError) -> Collection[str]:
         elif fault["type"] == "missing":
             lines.append(f"{where}: missing, and required")
         else:
-            lines.append(f"{where}: {fault['msg']}, got {repr(fault['input'])[:80]}")
+            lines.append(f"{where}: {expected(fault)}")
     return lines

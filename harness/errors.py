@@ -224,6 +224,6 @@ def unwrapped(group: BaseExceptionGroup[BaseException]) -> BaseException:
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     """A sentence that names the unknown `name`, its nearest known one, and all the known ones."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
+    close = [one for one in names if one.casefold() == name.casefold()] or difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"unknown {what} {name!r}.{hint} Known: {', '.join(names) or 'none'}."

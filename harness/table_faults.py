@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import unknown_name
 
-__all__ = ["explain"]
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+__all__ = ["expected", "explain"]
 
 _TAGS = {"constrained-str", "ArmEntry", "ArmFolderEntry", "ArmOptionsEntry"}
 """What pydantic says of which kind of entry a fault is in, which is nothing that a person wrote."""
@@ -25,9 +28,15 @@ def explain(error: ValidationError, origin: str, root: type[BaseModel]) -> str:
         elif fault["type"] == "missing":
             lines.append(f"{where}: missing, and required")
         else:
-            shown = repr(fault["input"])
-            lines.append(f"{where or 'file'}: {fault['msg']}, got {shown if len(shown) <= 80 else shown[:77] + '...'}")
+            lines.append(f"{where or 'file'}: {expected(fault)}")
     return f"{origin} can't be used:\n  " + "\n  ".join(lines)
+
+
+def expected(fault: ErrorDetails) -> str:
+    """What was expected and what is there instead; of the whole file what was expected alone, which names the place."""
+    said = fault["msg"].removeprefix("Value error, ")
+    shown = repr(fault["input"])
+    return f"{said}, got {shown if len(shown) <= 80 else shown[:77] + '...'}" if fault["loc"] else said
 
 
 def _fields_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:

@@ -46,10 +46,10 @@ def promote(
         line = None if made.promoted is None else made.promoted.line
         print_json({**made.content.model_dump(mode="json"), "line": line, "file": str(made.file), "again": made.again})
         return
-    _tell(made, target)
+    _tell(made, target, dry_run=dry_run)
 
 
-def _tell(made: Made, target: Path) -> None:
+def _tell(made: Made, target: Path, *, dry_run: bool) -> None:
     said, reading = made.content, made.content.figures.reading
     typer.echo(f"effect {said.effect.contrast!r} of {said.discovery}, {len(said.effect.units)} units, audit CLEAN")
     typer.echo(f"  discovery, no evidence in what follows: {_figures(reading)}")
@@ -64,6 +64,9 @@ def _tell(made: Made, target: Path) -> None:
         f"{'it was promoted already' if made.again else 'promoted'}: line {made.promoted.entry.seq + 1} of the record"
     )
     typer.echo(f"  head {made.promoted.line}")
+    if dry_run:
+        typer.echo("nothing was written")
+        return
     typer.echo(f"  written to {made.file}")
     typer.echo(f"next: proctor freeze {target}")
 

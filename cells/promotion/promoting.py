@@ -112,9 +112,11 @@ def _ask(folder: Path, contrast: str, target: Path) -> _Asked:
     first = _first(folder, effect, experiment_digest(experiment.model_dump(mode="json")))
     asked = _Asked(folder=folder, registration=registration, effect=effect, entry=entry, target=target, first=first)
     if asked.file.exists() and (first is None or asked.file.read_bytes() != line_bytes(first.entry)):
-        raise UsageError(
-            f"{asked.file} is there already and isn't this promotion: expected another name in [[confirms]]"
-        )
+        # Once promoted, another name in the experiment file would make another experiment of it.
+        step = "expected another name in [[confirms]]" if first is None else "move it away, then promote again"
+        raise UsageError(f"{asked.file} is there already and isn't this promotion: {step}")
+    if not asked.file.parent.is_dir():
+        raise UsageError(f"{asked.file.parent} is no folder: expected the one that {asked.file.name} goes to, make it")
     return asked
 
 

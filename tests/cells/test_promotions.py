@@ -276,6 +276,31 @@ def test_what_is_not_there_is_told_with_what_is(discovery: Path, tmp_path: Path)
     (target.parent / "effect.promotion.json").write_text("mine", "utf-8")
     with pytest.raises(UsageError, match="is there already and isn't this promotion"):
         promoted(discovery, target)
+    target = confirmation_of(discovery.name, tmp_path, name="nowhere", file="missing/effect.promotion.json")
+    with pytest.raises(
+        UsageError, match=r"missing is no folder: expected the one that .*effect.promotion.json goes to"
+    ):
+        promoted(discovery, target)
+    assert list(promotions_in(discovery)) == []
+
+
+def test_a_damaged_file_is_written_anew_once_it_is_out_of_the_way(linked: Linked, proctor: Callable[..., Any]) -> None:
+    """Another name for it would be another experiment, so the message doesn't ask for one; a dry run says that it wrote nothing."""
+    file = linked.target.parent / "effect.promotion.json"
+    data = file.read_bytes()
+    file.write_text("damaged", "utf-8")
+    try:
+        with pytest.raises(UsageError, match=r"isn't this promotion: move it away, then promote again"):
+            promoted(linked.discovery, linked.target)
+        file.unlink()
+        result = proctor("promote", linked.discovery, "P over B", "--to", linked.target, "--dry-run")
+        assert "it was promoted already: line 21 of the record" in result.out
+        assert ("written to" in result.out, "nothing was written" in result.out) == (False, True)
+        assert not file.exists()
+        promoted(linked.discovery, linked.target)
+        assert file.read_bytes() == data
+    finally:
+        file.write_bytes(data)
 
 
 def test_a_discovery_must_be_finished_and_clean(discovery: Path, tmp_path: Path) -> None:
