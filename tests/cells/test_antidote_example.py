@@ -109,6 +109,7 @@ async def test_the_whole_file_freezes(tmp_path: Path, monkeypatch: pytest.Monkey
     with antidote(monkeypatch, tmp_path, lambda _request: "x = 3"):
         made = await frozen_example(tmp_path, "experiment.toml")
     assert len(made.registration.cells) == 3 * 6 * len(ARMS)
+    assert made.registration.experiment["referee"]["judges"] == "any-accepted"
     assert [row["dead"] for row in made.registration.outlook["population"]["flow"]] == [3] * 6
 
 

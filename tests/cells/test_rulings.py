@@ -213,6 +213,19 @@ async def test_what_is_undecided_is_no_fail_and_what_breaks_is_void(
         assert audit_run(frozen.folder).findings == ()
 
 
+async def test_a_halted_cell_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it would have been is chosen from the candidates that it had got to, and is no verdict."""
+    with house(monkeypatch, tmp_path, CODES[:3]):
+        frozen = await frozen_with(tmp_path, "any-accepted", more="[budgets.cell]\ncalls = 3\n")
+        await run(frozen.folder, watcher=Quiet())
+    for outcome in outcomes(frozen.folder):
+        assert (outcome.outcome_class, outcome.verdict) == ("HALT", None)
+        assert [one.round for one in outcome.candidates] == [2, 3]
+        assert outcome.would_be == outcome.candidates[0].verdict
+    assert audit_run(frozen.folder).findings == ()
+    assert board_of(frozen.folder).earlier == ()
+
+
 def test_the_newest_that_passed_decides() -> None:
     """Then the newest that is undecided, then what ships."""
 
