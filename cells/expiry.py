@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cells.bounds import DeclaredSet, expired_bounds
 from harness.errors import UsageError
+from harness.written import json_of
 
 __all__ = ["expired_since", "expiry_lines"]
 
@@ -45,7 +45,7 @@ def expiry_lines(path: Path, expired: list[str]) -> list[str]:
 
 def _load(path: Path) -> Mapping[str, Any]:
     try:
-        data: Any = json.loads(path.read_text("utf-8"))
+        data: Any = json_of(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{path} can't be read as JSON: {error}; expected what `proctor score --json` printed"

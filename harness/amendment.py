@@ -19,6 +19,7 @@ from harness.errors import ExperimentError, unknown_name
 from harness.grouping import Text
 from harness.predictions import Condition, Prediction
 from harness.table_faults import expected
+from harness.written import toml_of
 
 __all__ = ["NEVER", "Amendment", "AmendmentCheck", "Notice", "Withdrawal", "load_amendment", "parse_amendment"]
 
@@ -149,7 +150,7 @@ def load_amendment(path: Path) -> tuple[Amendment, bytes]:
 def parse_amendment(text: str, origin: str = "amendment.toml") -> Amendment:
     """Validate the text of an amendment; `origin` is how messages call it. Raises `ExperimentError`."""
     try:
-        data = tomllib.loads(text)
+        data = toml_of(text)
     except tomllib.TOMLDecodeError as error:
         raise ExperimentError(f"{origin} is not valid TOML: {error}") from None
     _refuse_what_is_frozen(data, origin)

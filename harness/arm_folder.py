@@ -27,6 +27,7 @@ from harness.ports import Arm
 from harness.table_faults import explain
 from harness.text_arm import TextArm
 from harness.views import RoundView
+from harness.written import toml_of
 
 __all__ = ["CARD", "ArmCard", "FolderArm", "arm_from_files", "files_of", "folder_arm", "read_arm_folder"]
 
@@ -174,7 +175,7 @@ def _card(name: str, files: Mapping[str, bytes]) -> ArmCard:
     if CARD not in files:
         raise PluginError(f"{where} is missing: the folder has {_listed(files)}; `proctor arm new NAME` writes one")
     try:
-        card = ArmCard.model_validate(tomllib.loads(files[CARD].decode("utf-8")))
+        card = ArmCard.model_validate(toml_of(files[CARD].decode("utf-8")))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PluginError(f"{where} is not valid TOML: {error}") from None
     except ValidationError as error:

@@ -6,7 +6,6 @@ Every table refuses keys that it does not know and names the nearest one that it
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +20,7 @@ from harness.money import checked_rate
 from harness.population import PopulationEntry
 from harness.predictions import AdverseEntry, OutcomeRow, Prediction, StopRule, refuse_bad_claims
 from harness.table_faults import explain
+from harness.written import toml_of
 
 __all__ = [
     "ArmEntry",
@@ -393,8 +393,8 @@ def load_experiment(path: Path) -> Experiment:
 def parse_experiment(text: str, origin: str = "experiment.toml") -> Experiment:
     """Validate the text of an experiment file; `origin` is how messages call it."""
     try:
-        return Experiment.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise ExperimentError(f"{origin} is not valid TOML: {error}") from None
+        return Experiment.model_validate(toml_of(text))
     except ValidationError as error:
         raise ExperimentError(explain(error, origin, Experiment)) from None
+    except ValueError as error:
+        raise ExperimentError(f"{origin} is not valid TOML: {error}") from None

@@ -22,6 +22,7 @@ from harness.errors import RateCardError
 from harness.money import checked_rate
 from harness.pricing import PriceList, RateTable, Rounding, Tariff, Tier
 from harness.table_faults import explain
+from harness.written import toml_of
 
 __all__ = ["RateCard", "card_bytes", "load_rate_card", "read_rate_card", "refuse_future"]
 
@@ -142,7 +143,7 @@ def card_bytes(path: Path) -> bytes:
 def read_rate_card(content: bytes, origin: str) -> RateCard:
     """Validate the bytes of a card; `origin` is how messages call it. Raises `RateCardError`."""
     try:
-        data = tomllib.loads(content.decode("utf-8"), parse_float=Decimal)
+        data = toml_of(content.decode("utf-8"), parse_float=Decimal)
         card = _CardFile.model_validate(data)
     except UnicodeDecodeError as error:
         raise RateCardError(f"{origin} is not UTF-8: {error}") from None

@@ -8,7 +8,6 @@ experiment brings: a JSON file, pinned with the arm. How one is seen in code is 
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +17,7 @@ from arms.controllers.reading import arguments, number, tree
 from harness.canonical import digest_bytes
 from harness.errors import PluginError, unknown_name
 from harness.mirror import MOST_FACTS
+from harness.written import json_of
 
 __all__ = ["ASSUMPTIONS", "CORPUS_SCHEMA", "AssumptionInversion", "corpus_of"]
 
@@ -201,13 +201,13 @@ def corpus_of(data: bytes) -> dict[str, tuple[str, str]]:
     """
     where = "assumption corpus"
     try:
-        told = json.loads(data)
+        told = json_of(data)
     except ValueError as error:
         raise PluginError(f"{where}: it is not JSON: {error}") from None
     if not isinstance(told, dict) or set(told) != {"schema", "assumptions"} or told["schema"] != CORPUS_SCHEMA:
         raise PluginError(f'{where}: expected the keys "schema" ({CORPUS_SCHEMA}) and "assumptions", and no others')
     if not isinstance(told["assumptions"], list) or not told["assumptions"]:
-        raise PluginError(f"{where}: assumptions is {told['assumptions']!r}: expected a list with at least one")
+        raise PluginError(f"{where}: assumptions is {_short(told['assumptions'])}: expected a list with at least one")
     found: dict[str, tuple[str, str]] = {}
     for number_, entry in enumerate(told["assumptions"], start=1):
         place = f"{where}: assumption {number_}"
@@ -226,7 +226,12 @@ def _words(place: str, entry: Mapping[str, Any], key: str) -> str:
     good = isinstance(text, str) and text.strip() == text and 0 < len(text) <= _WORDS_CHARS and text.isprintable()
     if not good or set("'\"`{}") & set(text):
         raise PluginError(
-            f"{place}: {key} is {text!r}: expected one line of at most {_WORDS_CHARS} characters without quotation "
-            "marks and braces"
+            f"{place}: {key} is {_short(text)}: expected one line of at most {_WORDS_CHARS} characters without "
+            "quotation marks and braces"
         )
     return str(text)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -104,12 +104,11 @@ def _options(
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    import tomllib
-
     from harness.errors import DeclarationError
+    from harness.written import toml_of
 
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return toml_of(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise DeclarationError(f"{path} can't be read as TOML: {error}") from None
 

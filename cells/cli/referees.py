@@ -158,6 +158,7 @@ def _read(options: list[str]) -> dict[str, Any]:
     import tomllib
 
     from harness.errors import UsageError
+    from harness.written import toml_of
 
     found: dict[str, Any] = {}
     for option in options:
@@ -165,7 +166,7 @@ def _read(options: list[str]) -> dict[str, Any]:
         if not equals or not key:
             raise UsageError(f"--option {option!r}: expected KEY=VALUE")
         try:
-            found[key] = tomllib.loads(f"value = {text}")["value"]
+            found[key] = toml_of(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             found[key] = text
     return found

@@ -20,6 +20,7 @@ from harness.analysis import Analysis, Contrast
 from harness.canonical import digest_bytes
 from harness.errors import DeclarationError, unknown_name
 from harness.table_faults import explain
+from harness.written import toml_of
 
 __all__ = [
     "ASKED",
@@ -169,7 +170,7 @@ def load_declaration(path: Path) -> tuple[Declaration, str]:
 def parse_declaration(text: str, origin: str = "declaration.toml") -> Declaration:
     """Validate the text of a declaration; `origin` is how messages call it."""
     try:
-        data = tomllib.loads(text)
+        data = toml_of(text)
     except tomllib.TOMLDecodeError as error:
         raise DeclarationError(f"{origin} is not valid TOML: {error}") from None
     if asked := list(_asked(data, "")):
@@ -182,7 +183,7 @@ def parse_declaration(text: str, origin: str = "declaration.toml") -> Declaratio
 
 def open_questions(text: str) -> list[str]:
     """Where a draft still asks, by the names on the way there."""
-    return list(_asked(tomllib.loads(text), ""))
+    return list(_asked(toml_of(text), ""))
 
 
 def _asked(value: Any, where: str) -> Iterator[str]:

@@ -16,6 +16,9 @@ from cells.imports.stepping import MOST_DEPTH, Stepper
 
 __all__ = ["EACH", "Wanted", "skim", "skim_elements"]
 
+_MOST_WANTED = 100
+"""Brackets around what is wanted; these are gone into by recursion, which Python allows no more than a thousand of."""
+
 Wanted = Mapping[str, "Wanted | None"]
 """The members to keep of an object, and of every element of a list: None keeps a value whole."""
 
@@ -158,8 +161,8 @@ class _Text:
         if wanted is None or begins not in {"{", "["}:
             return self._load(self._take(MOST_KEPT - self._kept))
         self._depth += 1
-        if self._depth > MOST_DEPTH:
-            raise self.fault(f"nested deeper than {MOST_DEPTH}")
+        if self._depth > _MOST_WANTED:
+            raise self.fault(f"nested deeper than {_MOST_WANTED}, where something is looked for")
         found = self._object(wanted) if begins == "{" else [self.value(wanted) for _ in self.elements()]
         self._depth -= 1
         return found

@@ -13,7 +13,6 @@ Task folders: a Harbor task (schema 1.4) with a `[proctor]` table, read into its
 from __future__ import annotations
 
 import stat
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from harness.tasks.mutants import mutants
 from harness.tasks.statement import statement
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Tree
+from harness.written import toml_of
 
 __all__ = ["derive_statement", "load_folder", "load_folders"]
 
@@ -101,8 +101,8 @@ def _derived(table: ProctorTable | CardTable, solution: Tree) -> str:
 
 def _table(path: Path) -> ProctorTable | CardTable:
     try:
-        data = tomllib.loads(_text(path / "task.toml"))
-    except (ValueError, RecursionError) as error:  # too many digits or brackets are no error of TOML's
+        data = toml_of(_text(path / "task.toml"))
+    except ValueError as error:
         raise TaskError(f"{path / 'task.toml'} is not valid TOML: {error}") from None
     if data.get("schema_version") != SCHEMA:
         raise TaskError(f"{path / 'task.toml'}: schema_version is {data.get('schema_version')!r}: expected {SCHEMA!r}")

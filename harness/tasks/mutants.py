@@ -10,7 +10,6 @@ Mutants: what a suite is characterised against. Each is one planted fault, writt
 
 from __future__ import annotations
 
-import tomllib
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from harness.errors import TaskError
 from harness.tasks.task import SealedHalf
 from harness.tree import File, Tree
+from harness.written import toml_of
 
 __all__ = ["mutants"]
 
@@ -46,8 +46,8 @@ def mutants(sealed: SealedHalf) -> dict[str, Tree]:
         if kind != "toml" or not dot or "/" in path:
             raise TaskError(f"mutants/{path}: expected NAME.toml with `why` and [[edit]] tables")
         try:
-            mutant = _Mutant.model_validate(tomllib.loads(sealed.mutants.text(path)))
-        except (ValueError, RecursionError, ValidationError) as error:
+            mutant = _Mutant.model_validate(toml_of(sealed.mutants.text(path)))
+        except (ValueError, ValidationError) as error:
             raise TaskError(f"mutants/{path} is no mutant: {error}") from None
         made[name] = _edited(path, mutant, sealed.solution)
     return made

@@ -69,6 +69,7 @@ def test_wanted_goes_into_objects_and_lists():
         ('{"a": "\xff"}', "utf-8"),
         ('{"skipped": ' + "[" * 2000, "nested deeper than 1000"),
         ('{"a": ' + "[" * 2000 + "]" * 2000 + "}", "nested deeper than 1000"),
+        ("[" * 2000, "nested deeper than 100, where something is looked for"),
         ('{"a": ' + "9" * 5000 + "}", "Exceeds the limit"),
     ],
 )
