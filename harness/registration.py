@@ -127,7 +127,7 @@ def load_registration(folder: Path) -> Registration:
         )
     except FileNotFoundError:
         raise IntegrityError(f"{path} is missing: expected a run folder, made by `proctor freeze`") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise IntegrityError(f"{path} is damaged: {type(error).__name__}: {error}") from None
     if data.get("id") != registration.id or registration.to_bytes() != raw:
         raise IntegrityError(f"{path} was edited: its content has id {registration.id}, it says {data.get('id')}")

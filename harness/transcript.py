@@ -77,7 +77,7 @@ def read_transcript(path: Path) -> Iterator[dict[str, Any]]:
             continue
         try:
             yield json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             if number == len(lines):
                 return
             raise IntegrityError(f"{path}, line {number}: not JSON") from None

@@ -68,7 +68,7 @@ def _namespace(path: Path) -> object:
     """The seed namespace of a registration; None for a file that is none, of which `proctor verify` says more."""
     try:
         return json.loads(path.read_bytes())["experiment"]["seat"]["seed_namespace"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return None
 
 

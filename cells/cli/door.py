@@ -92,10 +92,22 @@ def _fail(error: Any) -> NoReturn:
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine function to its end."""
+    """
+    Run a coroutine function to its end.
+
+    An output that nobody reads any more (`proctor rescore RUN | head`) comes out of task groups as itself, since typer
+    ends a command for it without a word.
+    """
     import anyio
 
-    return anyio.run(work)
+    from harness.errors import unwrapped
+
+    try:
+        return anyio.run(work)
+    except BaseExceptionGroup as group:
+        if isinstance(inner := unwrapped(group), BrokenPipeError):
+            raise inner from None
+        raise
 
 
 def print_json(data: Any) -> None:

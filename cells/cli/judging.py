@@ -174,7 +174,7 @@ def _known(benchmark: str, data: Path | None) -> str:
 
 def _cap(text: str) -> Any:
     """A whole number where it is one; what the referee does not know, it refuses."""
-    return int(text) if text.isdecimal() else text
+    return int(text) if text.isdecimal() and len(text) <= 18 else text
 
 
 def _whole_numbers(text: str) -> list[int]:

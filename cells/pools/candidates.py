@@ -174,7 +174,7 @@ def pool_bytes(path: Path) -> bytes:
 def _json(line: bytes, where: str) -> dict[str, Any]:
     try:
         body = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise IntegrityError(f"{where} is not JSON: {error}") from None
     if not isinstance(body, dict):
         raise IntegrityError(f"{where} is {type(body).__name__}: expected an object")

@@ -81,7 +81,7 @@ def _confirmation(path: Path) -> Confirmation | None:
         pins = {name: dict(pin) for name, pin in data.get("pins", {}).items() if name.startswith(PIN)}
         played = (path.parent / "record.jsonl").exists()
         return Confirmation(folder=path.parent, id=data["id"], played=played, pins=pins) if pins else None
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+    except (OSError, ValueError, RecursionError, KeyError, AttributeError, TypeError):
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import typer
 
 from cells import cli
-from cells.cli.door import guarded
+from cells.cli.door import guarded, run_async
 from cells.run import run
 from tests.cells.houses import Quiet, fake_backend, fakes, frozen_run
 
@@ -177,6 +178,28 @@ def test_ctrl_c_says_so_and_ends_with_its_code(capsys: pytest.CaptureFixture[str
         guarded(lambda: cut([]))
     told = capsys.readouterr()
     assert (ended.value.code, told.out, told.err) == (1, "", "proctor: interrupted\n")
+
+
+def test_an_output_that_nobody_reads_any_more_ends_a_command_quietly(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From within task groups too, as when lines of a rescoring go to `head`: code 1, and no traceback."""
+    monkeypatch.setattr(sys, "stdout", sys.stdout)  # typer puts another in its place
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    piped = typer.Typer()
+
+    async def show() -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    async def work() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(show)
+
+    piped.command()(lambda: run_async(work))
+    with pytest.raises(SystemExit) as ended:
+        guarded(lambda: piped([]))
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out, told.err) == (1, "", "")
 
 
 @pytest.mark.parametrize("command", ["score", "audit", "verify", "report", "export", "query"])

@@ -116,7 +116,8 @@ def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--hidden-cap", "some"), ("--memory-bytes", "1"), ("--min-time-s", "0")]
+    ("option", "value"),
+    [("--hidden-cap", "some"), ("--hidden-cap", "9" * 5000), ("--memory-bytes", "1"), ("--min-time-s", "0")],
 )
 def test_what_the_referee_does_not_take_is_refused(
     option: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

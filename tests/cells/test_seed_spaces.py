@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cells.seed_spaces import refuse_shared_namespace
-from harness.errors import GateRefused
-from harness.registration import Registration, save_registration
+from harness.errors import GateRefused, IntegrityError
+from harness.registration import Registration, load_registration, save_registration
 from harness.seeds import PoolSeeds, SeedBook, hash_order, seed, spaces_clash
 from harness.values import CellKey, Unit
 
@@ -56,6 +56,22 @@ def test_a_namespace_that_was_drawn_from_is_refused(tmp_path: Path, theirs: str,
     with pytest.raises(GateRefused, match=words) as caught:
         refuse_shared_namespace(tmp_path, registration("study"))
     assert caught.value.gate == "seeds"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]", b"\xff", b"[" * 100_000], ids=["empty", "none", "list", "bytes", "deep"]
+)
+def test_a_damaged_registration_beside_is_told_and_not_passed_over(tmp_path: Path, data: bytes) -> None:
+    """What it has drawn can't be told, so nothing is frozen beside it as long as it is there; nor can it be read."""
+    theirs = registration("theirs")
+    kept(tmp_path, theirs, run=True)
+    (tmp_path / theirs.id / "registration.json").write_bytes(data)
+    with pytest.raises(IntegrityError, match=r"registration.json is damaged: .*Which seeds that run has drawn"):
+        refuse_shared_namespace(tmp_path, registration("study"))
+    with pytest.raises(IntegrityError, match=r"registration.json is damaged"):
+        load_registration(tmp_path / theirs.id)
+    (tmp_path / theirs.id / "record.jsonl").unlink()
+    refuse_shared_namespace(tmp_path, registration("study"))
 
 
 def test_a_run_is_not_in_its_own_way(tmp_path: Path) -> None:
