@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from cells.amended import AmendedPlan, amended_plan, amendments_in
 from cells.bulk import in_bulk
 from harness.canonical import digest_bytes
 from harness.errors import IntegrityError
 from harness.outcome import CellOutcome, outcome_from_json
-from harness.record import Head, read_entries
+from harness.record import Entry, Head, read_entries
 from harness.registration import Registration
+from harness.table_faults import expected
 from harness.values import CellKey
 
-__all__ = ["Progress", "declared", "read_run", "remaining"]
+__all__ = ["Progress", "declared", "read_run", "remaining", "unsaid"]
 
 
 @dataclass
@@ -94,16 +97,25 @@ def read_run(folder: Path) -> tuple[Progress, Head | None]:
     for entry in read_entries(path) if path.exists() else ():
         if entry.seq == 0 and entry.prev != _genesis(folder):
             raise IntegrityError(f"{path}, line 1: it does not belong to this run's registration")
-        try:
-            progress.add(entry.kind, entry.body)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            what = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-            raise IntegrityError(f"{path}, line {entry.seq + 1}: no {entry.kind} says this: {what}") from None
+        if what := unsaid(progress, entry):
+            raise IntegrityError(f"{path}, line {entry.seq + 1}: {what}")
         head = Head(entry.seq, entry.sha256)
     last = -1 if head is None else head.seq
     if expected is not None and last < expected.seq:
         raise IntegrityError(f"{path}: lines {last + 2} to {expected.seq + 1} are missing; its head is {expected}")
     return progress, head
+
+
+def unsaid(progress: Progress, entry: Entry) -> str | None:
+    """Fold an entry into what the record says so far; what is wrong with it, where no entry of its kind says this."""
+    try:
+        progress.add(entry.kind, entry.body)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        return f"no {entry.kind} says this: {'.'.join(map(str, fault['loc']))}: {expected(fault)}"
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return f"no {entry.kind} says this: {type(error).__name__}: {str(error).splitlines()[0]}"
+    return None
 
 
 def _genesis(folder: Path) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cells.plan import Progress, unsaid
 from cells.promotion.links import PIN, end_faults
 from harness.blobs import BlobStore
 from harness.casebook import recall_tasks
 from harness.errors import IntegrityError
-from harness.record import Head
+from harness.record import Entry, Head
 from harness.registration import load_registration
 from harness.verify import ChainReading, FileCheck, Problem, verify_chain
 
@@ -91,7 +93,8 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
         local = _local_head(folder, problems)
         said = "by the run's own head file, which is no outside witness" if local else "no head to hold it against"
     files = FileCheck(folder)
-    chain = verify_chain(folder / "record.jsonl", genesis=genesis, witness=witness or local, saw=files.saw)
+    saw = partial(_saw, files)
+    chain = verify_chain(folder / "record.jsonl", genesis=genesis, witness=witness or local, saw=saw)
     files.ended()
     problems.extend(Problem(where=where, what=what) for where, what in end_faults(folder))
     if local is not None and chain.complete:
@@ -107,6 +110,14 @@ def verify_run(folder: Path, *, witness: Head | None = None) -> RunReading:
         problems=(*problems, *chain.problems, *files.problems),
         witness=said,
     )
+
+
+def _saw(files: FileCheck, entry: Entry) -> None:
+    """Look at one entry: at the files that it names, and whether it says what the commands that read a run take."""
+    before = len(files.problems)
+    files.saw(entry)
+    if len(files.problems) == before and (what := unsaid(Progress(), entry)):
+        files.problems.append(Problem(where=f"line {entry.seq + 1}", what=what))
 
 
 def missing_pins(store: BlobStore, pins: Mapping[str, Any]) -> Iterator[Problem]:

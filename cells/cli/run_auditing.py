@@ -40,7 +40,7 @@ def audit(
 
     folder = run_folder(place, runs)
     found = audit_run(folder, witness=witness_of(head))
-    gates = None if found.unchecked else _gates(folder)
+    gates = None if found.unchecked else _gates(folder, found)
     kept = keep_audit(folder, found, clock=SystemClock()).seq + 1 if keep else None
     if as_json:
         print_json({**found.to_json(), "gates": _gates_json(gates), "kept_at_line": kept})
@@ -50,14 +50,22 @@ def audit(
         end(ExitCode.VERIFICATION_FAILED)
 
 
-def _gates(folder: Path) -> GateTrips:
+def _gates(folder: Path, audited: AuditReading) -> GateTrips | None:
+    """What the gates refused; None of a record that can't be read for it, which then is a finding of the audit."""
     from cells.gate_trips import audit_gates
     from harness import plugins
+    from harness.errors import IntegrityError
     from harness.experiment import Experiment
     from harness.registration import load_registration
 
     entry = Experiment.model_validate(dict(load_registration(folder).experiment)).referee
-    return audit_gates(folder, plugins.load("referees", entry.name)(entry.options).classes)
+    classes = plugins.load("referees", entry.name)(entry.options).classes
+    try:
+        return audit_gates(folder, classes)
+    except IntegrityError:
+        if not audited.findings:
+            raise
+        return None
 
 
 def _gates_json(gates: GateTrips | None) -> dict[str, Any] | None:

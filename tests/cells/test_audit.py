@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from cells.audit.auditing import AuditReading, audit_run, check, keep_audit, nam
 from cells.audit.table import INVARIANTS
 from cells.boards import boards
 from cells.cli import app
+from cells.plan import read_run
 from cells.verifying import verify_run
 from harness.clock import SystemClock
-from harness.errors import UsageError
+from harness.errors import IntegrityError, UsageError
 from harness.record import read_entries
 from tests.cells.audit_counterexamples import (
     BROKEN,
@@ -151,6 +153,25 @@ def test_a_run_without_a_record_is_not_audited(folder: Path) -> None:
     (folder / "head").unlink()
     with pytest.raises(UsageError, match="has no record"):
         audit_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda body: {**body, "zzz": 1}, "no cell.ended says this: zzz: "),
+        (lambda body: {**body, "attempt": "x"}, "no cell.ended says this: attempt: .*, got 'x'"),
+        (lambda body: {**body, "exhibit": 5}, "no cell.ended says this: exhibit: .*, got 5"),
+    ],
+)
+def test_what_no_line_says_is_told_by_verify_as_by_every_reader(folder: Path, change: Any, said: str) -> None:
+    """The chain holds, and an outcome is none: a problem of that line, by its field; and the audit says its verdict."""
+    rechained(folder, changed("cell.ended", change))
+    with pytest.raises(IntegrityError, match=said):
+        read_run(folder)
+    assert re.search(said if "zzz" in said else "attempt|exhibit", verify_run(folder).problems[0].what)
+    result = CliRunner().invoke(app, ["audit", str(folder), "--json"])
+    told = json.loads(result.output)
+    assert (result.exit_code, told["verdict"], told["gates"]) == (4, "AUDIT-FAILURE", None)
 
 
 def test_a_kept_failure_stays_beside_a_later_verdict(folder: Path) -> None:
