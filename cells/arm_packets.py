@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from harness import plugins
 from harness.arm_check import ArmFinding
@@ -48,7 +48,16 @@ def _rounds(arm: Arm, source: str | None, others: Mapping[str, Arm]) -> Iterator
         text = arm.render(seen)
         yield _audited(arm, seen, state, text)
         if view.previous is not None:
-            yield ArmFinding(rule="packet", level="note", detail=f"round {view.round} of a sample task:\n{text}")
+            of = f"round {view.round} of a sample task{_silence(origin, view)}"
+            yield ArmFinding(rule="packet", level="note", detail=f"{of}:\n{text}")
+
+
+def _silence(origin: Arm | None, view: RoundView) -> str:
+    """That a controller has nothing to say there, which its packet would else be taken for all of."""
+    fires: Callable[[RoundView], bool] | None = getattr(origin, "fires", None)
+    if origin is None or fires is None or fires(view):
+        return ""
+    return f", on which the controller of {origin.name!r} does not fire"
 
 
 def _view(number: int, facts: tuple[Fact, ...]) -> RoundView:

@@ -26,7 +26,10 @@ def weights(where: str, name: str, value: object, *, known: Mapping[str, float])
     for key in value:
         if key not in known:
             raise PluginError(f"{where}: {name}: {unknown_name('weight', str(key), known)}")
-    return {key: finite(where, f"{name}.{key}", value.get(key, default), high=1e6) for key, default in known.items()}
+    found = {key: finite(where, f"{name}.{key}", value.get(key, default), high=1e6) for key, default in known.items()}
+    if not any(found.values()):
+        raise PluginError(f"{where}: {name} are all 0, so that it never fires: expected one over 0 at least")
+    return found
 
 
 def choice(where: str, name: str, value: object, *, known: Sequence[str], least: int) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def test_a_solution_that_can_not_be_run_is_traced(raised: str, said: str) -> Non
 def test_a_trace_without_an_outcome_does_not_fire(facts: tuple[Fact, ...]) -> None:
     """Where nothing says what came instead there is nothing to trace; nor where all of it has no weight."""
     assert OutcomeTrace().lines(given(*facts)) is None
-    assert OutcomeTrace(dict.fromkeys(WEIGHTS, 0)).lines(given(*FACTS)) is None
+    assert OutcomeTrace(dict.fromkeys(WEIGHTS, 0) | {"ended": 1}).lines(given(FACTS[0])) is None
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, True, "8", None, 2e6])
@@ -114,6 +114,15 @@ def test_a_weight_is_a_finite_number(value: Any) -> None:
     """Whatever else is refused with what it is."""
     with pytest.raises(PluginError, match="near"):
         OutcomeTrace({"near": value})
+
+
+def test_weights_that_leave_nothing_to_say_are_refused() -> None:
+    """With all of them 0 an arm would be P by another name; with one over 0 it is that of its kind."""
+    none = dict.fromkeys(WEIGHTS, 0)
+    for make in (OutcomeTrace, lambda weights: LinUCB(corpus=CORPUS, weights=weights)):
+        with pytest.raises(PluginError, match="weights are all 0, so that it never fires"):
+            make(none)
+    assert OutcomeTrace(none | {"near": 1}).settings["weights"]["near"] == 1
 
 
 @pytest.mark.parametrize("weights", [{"nearer": 1}, [1], "near"])

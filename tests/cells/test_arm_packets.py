@@ -47,6 +47,17 @@ def test_a_maintainer_sees_the_packet_and_its_audit(name: str, shown: str, hidde
     assert "with 2 bullets" in audits[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "silent"),
+    [("TRACE", False), ("TRACE-DECOY", False), ("KERNEL", True), ("KERNEL-SHAPE", True), ("TC", False)],
+)
+def test_a_packet_without_a_word_of_its_controller_is_told_as_that(name: str, silent: bool) -> None:
+    """No constraint tells the sample's wrong values apart: the packet that is shown is P's, and says why."""
+    (packet,) = [item["detail"] for item in checked(name)[1] if item["rule"] == "packet"]
+    assert packet.startswith("round 2 of a sample task")
+    assert ("on which the controller of 'KERNEL' does not fire:\n" in packet) is silent
+
+
 def test_the_packet_is_printed_as_it_is() -> None:
     """On a terminal too, code and fence and all."""
     done = CliRunner().invoke(app, ["arm", "check", "CF-SF"])
