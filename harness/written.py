@@ -23,6 +23,8 @@ _DIGITS = "a whole number has too many digits"
 
 def toml_of(text: str, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """The tables of a TOML text. Raises `tomllib.TOMLDecodeError` for whatever can't be used."""
+    if text.startswith("\ufeff"):
+        raise tomllib.TOMLDecodeError("it begins with a byte order mark: save it as UTF-8 without one")
     try:
         found = tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError:

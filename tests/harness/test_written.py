@@ -39,6 +39,8 @@ def test_toml_is_read_as_it_was() -> None:
     nested = "x = " + "[" * (DEEPEST - 1) + "]" * (DEEPEST - 1)
     assert toml_of(nested) == tomllib.loads(nested)
     assert toml_of("a.b = 1.5", parse_float=str) == {"a": {"b": "1.5"}}
+    with pytest.raises(tomllib.TOMLDecodeError, match="byte order mark: save it as UTF-8 without one"):
+        toml_of("\ufeffa = 1")
     with pytest.raises(tomllib.TOMLDecodeError, match="at line 2"):
         toml_of("a = 1\nb = oops")
 
