@@ -10,7 +10,23 @@ from cells.audit.findings import AuditedRun, Finding, Invariant, line_of
 from cells.session_facts import PLUGIN
 from harness.record import Entry
 
-__all__ = ["Clock", "ProbesRepeated", "SessionPins", "Sessions"]
+__all__ = ["ENTRY_KINDS", "Clock", "KnownEntries", "ProbesRepeated", "SessionPins", "Sessions"]
+
+ENTRY_KINDS = frozenset(
+    {
+        *("run.opened", "run.stopped", "run.audited", "run.rescored", "session.started", "session.closed"),
+        *(
+            "fence.probed",
+            "fence.repeated",
+            "judging.probed",
+            "leaks.searched",
+            "control.judged",
+            "suite.characterised",
+        ),
+        *("cell.started", "cell.ended", "registration.amended", "effect.promoted", "record.repaired"),
+    }
+)
+"""Of the entries that Proctor writes into a record."""
 
 _FACTS = {"distribution", "version", "sha256"}
 
@@ -36,6 +52,18 @@ class Sessions(Invariant):
         self._started |= entry.kind == "session.started"
         if entry.kind in {"cell.started", "cell.ended"} and not self._started:
             yield self.found(line_of(entry), f"{entry.kind} before any session was started")
+
+
+class KnownEntries(Invariant):
+    """Nothing stands in a record that nobody reads."""
+
+    name = "known-entries"
+    says = "every entry is of a kind that Proctor writes"
+
+    def saw(self, entry: Entry) -> Iterable[Finding]:
+        """One entry; see `Invariant`."""
+        if entry.kind not in ENTRY_KINDS:
+            yield self.found(line_of(entry), f"an entry of the kind {entry.kind!r}: none of those that Proctor writes")
 
 
 class SessionPins(Invariant):

@@ -14,7 +14,7 @@ from cells.audit.promotions import DiscoveryApart, Promotions
 from cells.audit.reuse import NoReuse
 from cells.audit.revised import RevisionsHold
 from cells.audit.rounds import RoundsComplete, Seeds
-from cells.audit.sessions import Clock, ProbesRepeated, SessionPins, Sessions
+from cells.audit.sessions import Clock, KnownEntries, ProbesRepeated, SessionPins, Sessions
 from cells.audit.spending import Prices, SpendAddsUp
 
 __all__ = ["INVARIANTS"]
@@ -22,6 +22,7 @@ __all__ = ["INVARIANTS"]
 INVARIANTS: tuple[type[Invariant], ...] = (
     Files,
     Sessions,
+    KnownEntries,
     SessionPins,
     Clock,
     PairingKeys,

@@ -181,6 +181,7 @@ BROKEN: dict[str, Tamper] = {
     "chain": byte_flipped,
     "files": transcript_gone,
     "sessions": edited(changed("run.opened", lambda body: {**body, "registration": "another-0123456789ab"})),
+    "known-entries": edited(lambda entries: [*entries[:-1], replace(entries[-1], kind="cell.forgotten"), entries[-1]]),
     "session-pins": edited(changed("session.started", lambda body: {**body, "proctor": "0.0.1"})),
     "clock": edited(back_dated),
     "pairing-keys": planned_twice,

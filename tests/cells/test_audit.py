@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from cells.audit import planned
 from cells.audit.auditing import AuditReading, audit_run, check, keep_audit, names_of_invariants
+from cells.audit.sessions import ENTRY_KINDS
 from cells.audit.table import INVARIANTS
 from cells.boards import boards
 from cells.cli import app
@@ -243,3 +244,9 @@ def test_a_head_from_outside_finds_a_rewritten_record(folder: Path) -> None:
     rechained(folder, last_try_removed)
     assert command(str(folder), "--head", head).exit_code == 4
     assert "chain" in command(str(folder), "--head", head).output
+
+
+def test_the_kinds_of_entries_are_those_of_the_page_on_records() -> None:
+    """What the audit knows as a record's own is what the page on the record has a section of."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "record.md").read_text("utf-8")
+    assert set(re.findall(r"^### `([a-z]+\.[a-z]+)`$", page, re.MULTILINE)) == ENTRY_KINDS
