@@ -15,15 +15,9 @@ __all__ = ["ENTRY_KINDS", "Clock", "KnownEntries", "ProbesRepeated", "SessionPin
 ENTRY_KINDS = frozenset(
     {
         *("run.opened", "run.stopped", "run.audited", "run.rescored", "session.started", "session.closed"),
-        *(
-            "fence.probed",
-            "fence.repeated",
-            "judging.probed",
-            "leaks.searched",
-            "control.judged",
-            "suite.characterised",
-        ),
-        *("cell.started", "cell.ended", "registration.amended", "effect.promoted", "record.repaired"),
+        *("fence.probed", "fence.repeated", "judging.probed", "leaks.searched"),
+        *("control.judged", "suite.characterised", "cell.started", "cell.ended"),
+        *("registration.amended", "effect.promoted", "record.repaired"),
     }
 )
 """Of the entries that Proctor writes into a record."""
