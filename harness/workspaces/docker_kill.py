@@ -8,7 +8,7 @@ from anyio import to_thread
 from harness.errors import WorkspaceError
 from harness.workspaces.docker_program import Container, Frames, Program, create, ended, is_running
 
-__all__ = ["KILL_DEADLINE_S", "kill_everything", "run_script"]
+__all__ = ["KILL_DEADLINE_S", "kill_everything", "kill_group", "run_script"]
 
 KILL_DEADLINE_S = 60.0
 _PAUSE_S = 0.01
@@ -54,9 +54,14 @@ async def kill_everything(container: Container) -> None:
     raise WorkspaceError(f"the seat's processes could not be killed within {KILL_DEADLINE_S:.0f} s")
 
 
+async def kill_group(container: Container, number: int) -> None:
+    """Kill the process group of that number, though the seat may have taken every place among the processes."""
+    await _kill_for_sure(container, f"kill -s KILL -- -{number} 2>/dev/null; true")
+
+
 async def _kill_for_sure(container: Container, script: str) -> None:
     """
-    Run the killer until it says that nothing is left.
+    Run the killer until it says that it has done its work.
 
     It may be killed itself, by another one at the same time, and it needs a place among the processes that the seat has
     perhaps all taken: then the limit is raised for as long as it takes.

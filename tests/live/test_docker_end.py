@@ -12,7 +12,7 @@ import pytest
 from harness.clock import fresh_token
 from harness.errors import WorkspaceError
 from harness.walls import Caps
-from harness.workspaces import docker_witness
+from harness.workspaces import docker_exec, docker_witness
 from harness.workspaces.docker import DockerBackend
 from harness.workspaces.docker_engine import Engine
 from tests.live.docker_rooms import left_of, room
@@ -291,6 +291,47 @@ async def test_a_child_of_a_stream_in_a_group_of_its_own_is_swept(backend: Docke
             await stream.send(b"go\n")
             assert await stream.receive() == b"started\n"
             assert await workspace.sweep() == 1
+
+
+CROWD = """
+import os, time
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(600); os._exit(0)
+except OSError:
+    print("crowded", flush=True)
+time.sleep(600)
+"""
+
+
+async def test_a_stream_that_took_every_process_is_ended(backend: DockerBackend, image: str) -> None:
+    """The one who kills its group needs a place among the processes too, and has one."""
+    async with room(backend, image) as here:
+        with anyio.fail_after(40):
+            async with here.stream(python(CROWD)) as crowd:
+                assert await crowd.receive(8) == b"crowded\n"
+        assert (await here.exec(["true"])).status == 0
+
+
+async def test_an_engine_that_does_not_tell_of_an_end_is_not_waited_for(
+    backend: DockerBackend, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once nobody is left in its group a program is over, whatever the engine makes of it."""
+
+    async def silent(*_: object) -> None:
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(docker_exec, "ended", silent)
+    monkeypatch.setattr(docker_exec, "_WORD_S", 0.2)
+    async with room(backend, image) as here:
+        with anyio.fail_after(20):
+            async with here.stream(["cat"]) as cat:
+                await cat.send(b"on")
+                assert await cat.receive(2) == b"on"
+        witness = here._container.witness
+        assert witness is not None
+        assert await wait_until(lambda: not witness.seats())
 
 
 async def test_a_fork_bomb_is_swept_whatever_it_takes(backend: DockerBackend, image: str) -> None:
