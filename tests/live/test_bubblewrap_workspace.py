@@ -27,6 +27,7 @@ from harness.workspaces.control_groups import Groups, groups_available
 from harness.workspaces.images import SEATS
 from harness.workspaces.namespaces import kill_by_name
 from tests.live.images import seat_image
+from tests.live.rooms import wait_until
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -367,6 +368,10 @@ async def test_a_command_line_tells_its_workspace_and_no_other() -> None:
     bystander = _sleeper(sys.executable, name)
     member = _sleeper(name, "x")
     try:
+        # A program that is just starting has no command line for an instant.
+        assert await wait_until(
+            lambda: all(Path(f"/proc/{one.pid}/cmdline").read_bytes() for one in (bystander, member))
+        )
         assert await anyio.to_thread.run_sync(kill_by_name, name) == 1
         assert await anyio.to_thread.run_sync(member.wait) == -9
         assert bystander.poll() is None

@@ -168,8 +168,12 @@ async def test_the_decoys_own_folder_is_found(backend):
 async def test_a_secret_in_the_environment_is_found(backend):
     """The harness's environment handed through is named by its decoy, and a lone key by its name."""
     names = ("host-environment", "tool-run")
-    given = {**os.environ}
-    text = await refusal(backend, lambda walls: replace(walls, environment={**given, **walls.environment}), *names)
+
+    def handed(walls):
+        # Read as each workspace opens: the stage's decoys are in it from then on only.
+        return replace(walls, environment={**os.environ, **walls.environment})
+
+    text = await refusal(backend, handed, *names)
     assert served(text, names)
     text = await refusal(backend, lambda walls: replace(walls, environment={"MODEL_API_KEY": "x"}), *names)
     assert "host-environment: with the fence up it was SERVED (MODEL_API_KEY: a variable" in text
