@@ -271,8 +271,16 @@ class _Docket:
 
     async def judge(self, file: ResultFile, *, workers: int, stop: anyio.Event) -> Shift | None:
         """Judge the jobs that have no result; None when `stop` came first."""
-        left = self._by_weight([job for job, places in self._work.jobs.items() if self.results[places[0]] is None])
-        self._view.begin(total=len(self.results), done=[item for item in self.results if item is not None])
+        left = [job for job, places in self._work.jobs.items() if self.results[places[0]] is None]
+        weights = self._weights(left)
+        # Those of the longest tasks first, so that at the end no worker is alone with one; else as they were.
+        left.sort(key=lambda job: weights.get(job.task_id, 0.0), reverse=True)
+        self._view.begin(
+            total=len(self.results),
+            done=[item for item in self.results if item is not None],
+            left=[job.task_id for job in left for _ in self._work.jobs[job]],
+            weights=weights,
+        )
         if not left:
             return Shift(void=(), stopped=None)
         shift: Shift | None = None
@@ -301,13 +309,10 @@ class _Docket:
         named = digest_json([rooms.image_digest, rooms.walls_digest, rooms.backend.name])
         return self._judge.line(rooms, cache=self._cache, image=named)
 
-    def _by_weight(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Those of the longest tasks first, so that at the end no worker is alone with one; else as they were."""
+    def _weights(self, jobs: Sequence[Job]) -> Mapping[str, float]:
+        """By task, the seconds that its reference took; of a single task there is nothing to tell apart."""
         names = dict.fromkeys(job.task_id for job in jobs)
-        if len(names) < 2:
-            return jobs
-        weights = {name: self._judge.weight(self._task(name).sealed) for name in names}
-        return sorted(jobs, key=lambda job: weights[job.task_id], reverse=True)
+        return {name: self._judge.weight(self._task(name).sealed) for name in names} if len(names) > 1 else {}
 
     async def _look(self, looked: anyio.Event) -> None:
         """Look at the walls of a room while the first programs are judged: no verdict counts before."""

@@ -230,10 +230,10 @@ def shown(stream: StringIO, bench: Bench) -> str:
     bench.give("PASS a", "FAIL b", "FAIL c")
     clock = Hand()
     view = JudgingView(stream, clock)
-    view.begin(total=3, done=[])
-    for result in bench.run(workers=1).results:
+    results = [result for result in bench.run(workers=1).results if result is not None]
+    view.begin(total=3, done=[], left=[result.task_id for result in results], weights={})
+    for result in results:
         clock.seconds += 11
-        assert result is not None
         view.judged([result])
     view.note("a note\x1b[2J")
     view.end()
@@ -257,3 +257,16 @@ def test_on_a_terminal_one_line_is_redrawn(bench: Bench) -> None:
     assert said.count("\n") == 1
     assert said.endswith("\r\x1b[K" + "a note\\x1b[2J\n")
     assert "\r\x1b[K[2/3] FAIL 1, PASS 1; left: 11 s" in said
+
+
+def test_the_time_left_is_reckoned_by_what_each_task_costs(bench: Bench) -> None:
+    """The longest task comes first: a hundred short ones behind it don't take as long each."""
+    bench.give("PASS a")
+    (result,) = bench.run(workers=1).results
+    assert result is not None
+    stream, clock = StringIO(), Hand()
+    view = JudgingView(stream, clock)
+    view.begin(total=101, done=[], left=[result.task_id, *["short"] * 100], weights={result.task_id: 9.98})
+    clock.seconds += 20
+    view.judged([result])
+    assert stream.getvalue() == "[1/101] PASS 1; left: 4 s\n"
