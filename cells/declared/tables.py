@@ -66,7 +66,9 @@ def _kind(path: Path, said: str | None) -> str:
     kind = said or _KINDS.get(path.suffix.lower())
     if kind is None:
         known = ", ".join(_KINDS)
-        raise DeclarationError(f"{path}: its name ends in {path.suffix!r}: expected one of {known}, or `format`")
+        raise DeclarationError(
+            f"{path}: its name ends in {path.suffix!r}: expected one of {known}, or a declaration whose `format` says it"
+        )
     return kind
 
 
