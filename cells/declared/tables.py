@@ -67,7 +67,7 @@ def _kind(path: Path, said: str | None) -> str:
     if kind is None:
         known = ", ".join(_KINDS)
         raise DeclarationError(
-            f"{path}: its name ends in {path.suffix!r}: expected one of {known}, or a declaration whose `format` says it"
+            f"{path}: its name ends in {path.suffix!r}: expected one of {known}, or a declaration with `format`"
         )
     return kind
 
