@@ -61,15 +61,17 @@ def use_backend(monkeypatch: pytest.MonkeyPatch, backend: Weakened, state: Path)
 
 def the_few(monkeypatch: pytest.MonkeyPatch, named: tuple[str, ...]) -> None:
     """
-    A table of the probes that are `named`, of one in each language that is not to find anything, and of all the facts of
-    what is running. The whole table against one open wall is in test_fence_gate.
+    A table of the probes that are `named`, of those that the policy requires, of one in each language, and of all the
+    facts of what is running. The whole table against one open wall is in test_fence_gate.
     """
     every = registered_probes()
     languages: dict[str, str] = {}
     for probe in every:
         if not (getattr(probe, "quiet", False) or getattr(probe, "alone", False)):
             languages.setdefault(probe.language, probe.name)
-    kept = tuple(probe for probe in every if probe.name in named or probe.name in languages.values())
+    required = [name.removeprefix("probe:") for name in FencePolicy().requires]
+    looking = {*named, *languages.values(), *required}
+    kept = tuple(probe for probe in every if probe.name in looking)
     assert 6 < len(kept) < 20
     for module in ("qualification", "table"):
         monkeypatch.setattr(f"fences.{module}.registered_probes", lambda: kept)
