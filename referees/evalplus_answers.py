@@ -6,11 +6,12 @@ A candidate that gives the same values sends the same bytes: one comparison tell
 
 from __future__ import annotations
 
+import struct
 import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -22,6 +23,28 @@ __all__ = ["BUILT", "END", "Answers"]
 
 BUILT, END = (HEAD.pack(kind, 0) for kind in b"BE")
 """The first and the last frame of a run that goes to its end."""
+_INDEX = struct.Struct("<Q")
+
+
+def _frame(frame: Frame) -> bytes:
+    kind, payload = frame
+    return HEAD.pack(ord(kind), len(payload)) + payload
+
+
+def _read_large(data: bytes, at: int, calls: int) -> dict[int, Frame]:
+    """The frames behind gists. Raises `ValueError` where there is something else."""
+    large: dict[int, Frame] = {}
+    while at < len(data):
+        try:
+            (index,), (kind, length) = _INDEX.unpack_from(data, at), HEAD.unpack_from(data, at + _INDEX.size)
+        except struct.error:
+            raise ValueError(f"{len(data) - at} bytes are left behind the answers") from None
+        at += _INDEX.size + HEAD.size
+        if index >= calls or at + length > len(data):
+            raise ValueError(f"answer {index} of {calls} has {length} bytes, and {len(data) - at} are there")
+        large[index] = chr(kind), data[at : at + length]
+        at += length
+    return large
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,20 +53,22 @@ class Answers:
     `script` holds the frames from `BUILT` to `END`. Call `index` begins at `starts[index]`, and one more start says
     where `END` does. `cpu_s` are the CPU seconds of each call.
 
-    Kinds are `V` the value's bytes, `D` the digest of a large value, `O` something that is no plain data (only its
-    being there counts).
+    Kinds are `V` the value's bytes, `Q` the gist of a large value, `O` something that is no plain data (only its being
+    there counts). Behind each gist stands, in `large` by the call's index, what to hold values against that have
+    another one: `V`, or `D`, the digest of a value too large to be kept.
     """
 
     script: bytes
     starts: Sequence[int]
     cpu_s: Sequence[float]
+    large: Mapping[int, Frame] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, frames: Iterable[Frame], cpu_s: Iterable[float]) -> Answers:
+    def of(cls, frames: Iterable[Frame], cpu_s: Iterable[float], large: Mapping[int, Frame] | None = None) -> Answers:
         """The answers that are made of one frame a call."""
-        pieces = [BUILT, *(HEAD.pack(ord(kind), len(payload)) + payload for kind, payload in frames)]
+        pieces = [BUILT, *map(_frame, frames)]
         starts = array("Q", accumulate(map(len, pieces)))
-        return cls(script=b"".join([*pieces, END]), starts=starts, cpu_s=array("d", cpu_s))
+        return cls(script=b"".join([*pieces, END]), starts=starts, cpu_s=array("d", cpu_s), large=large or {})
 
     @classmethod
     def read(cls, data: bytes, calls: int) -> Answers:
@@ -54,10 +79,12 @@ class Answers:
         if sys.byteorder == "big":
             starts.byteswap()
             cpu_s.byteswap()
-        script = data[8 * (2 * calls + 1) :]
-        if len(cpu_s) != calls or starts[-1] + len(END) != len(script):
+        begin = 8 * (2 * calls + 1)
+        end = begin + starts[-1] + len(END) if len(cpu_s) == calls else 0
+        script = data[begin:end]
+        if not script.endswith(END):
             raise ValueError(f"{len(data)} bytes are not the answers to {calls} calls")
-        return cls(script=script, starts=starts, cpu_s=cpu_s)
+        return cls(script=script, starts=starts, cpu_s=cpu_s, large=_read_large(data, end, calls))
 
     def written(self) -> bytes:
         """All of it as bytes, the same ones on every machine."""
@@ -65,21 +92,31 @@ class Answers:
         if sys.byteorder == "big":
             for part in parts:
                 part.byteswap()
-        return b"".join([*(part.tobytes() for part in parts), self.script])
+        large = (part for index, frame in self.large.items() for part in (_INDEX.pack(index), _frame(frame)))
+        return b"".join([*(part.tobytes() for part in parts), self.script, *large])
 
     def frame(self, index: int) -> Frame:
         """Kind and payload of a call."""
         start, end = self.starts[index], self.starts[index + 1]
         return chr(self.script[start]), self.script[start + HEAD.size : end]
 
+    def exact(self, index: int) -> Frame:
+        """Kind and payload of a call, of a large value as well: what any value can be held against."""
+        return self.large.get(index) or self.frame(index)
+
     def value(self, index: int) -> Any:
-        """The value of a call whose kind is `V`."""
-        data = self.frame(index)[1]
+        """The value of a call whose kind is `V`, when exact."""
+        data = self.exact(index)[1]
         return parse(data, max_nodes=len(data) + 1)
 
     def whole(self, until: int) -> int:
         """How many calls end at or before byte `until` of the script; -1 when not even `BUILT` does."""
         return bisect_right(self.starts, until) - 1
+
+    @cached_property
+    def size(self) -> int:
+        """About how many bytes of memory they take."""
+        return len(self.script) + 16 * len(self.starts) + sum(len(payload) for _, payload in self.large.values())
 
     @cached_property
     def total_s(self) -> float:

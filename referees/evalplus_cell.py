@@ -40,7 +40,7 @@ __all__ = [
     "zygote_argv",
 ]
 
-PROTOCOL = 3
+PROTOCOL = 4
 SILENCE_S = 60.0
 """The zygote says something every second; after this long without a word it is lost."""
 START_S = 60.0
@@ -76,7 +76,8 @@ class Job:
     One candidate and one run of `calls` calls from `first` on. `inputs` are all of the tier's, as `packed` makes them.
 
     Times are in seconds of CPU, sizes in bytes. A call may take `least`, or what `longer` says by its index; `inline`
-    is the largest value sent whole; a `timed` job tells the CPU time of each call, as only a reference may.
+    is the largest value sent whole, unless all but short ones are named by their gist, which is `quick`; a `timed` job
+    tells the CPU time of each call, and of a gist the value as well, as only a reference may.
     """
 
     code: bytes
@@ -91,6 +92,7 @@ class Job:
     longer: Mapping[int, float] = field(default_factory=dict)
     first: int = 0
     inline: int = 8 << 20
+    quick: bool = True
     timed: bool = False
 
     @property
@@ -102,13 +104,14 @@ class Job:
         """The job as the zygote and its child read it."""
         limits = {
             "first": self.first,
-            "most": self.calls - self.first + 2,
+            "most": (2 if self.timed else 1) * (self.calls - self.first) + 2,
             "build": self.build,
             "least": self.least,
             "longer": dict(self.longer),
             "budget": self.budget,
             "memory": self.memory,
             "inline": self.inline,
+            "quick": self.quick,
             "timed": self.timed,
             "wall": self.wall,
         }

@@ -11,7 +11,8 @@ import json
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -30,10 +31,12 @@ from referees.evalplus_suite import TIERS, Suite, Tier
 
 __all__ = ["Expected", "ExpectedStore"]
 
-_FORMAT = 3
+_FORMAT = 4
 _KEPT_BYTES = 256 << 20
 _CALL_S = 120.0
 _BUDGET_S = 900.0
+_SECONDS = struct.Struct("<d")
+_NOTHING: Frame = ("", b"")
 
 
 Expected = Mapping[Tier, Answers]
@@ -75,7 +78,7 @@ class ExpectedStore:
         return sum(answers.total_s for answers in self._kept[key][1].values()) if key in self._kept else 0.0
 
     def _keep(self, key: str, expected: Expected) -> None:
-        size = sum(len(tier.script) + 16 * len(tier.starts) for tier in expected.values())
+        size = sum(tier.size for tier in expected.values())
         if size > _KEPT_BYTES:
             return
         self._kept[key] = (size, expected)
@@ -118,7 +121,7 @@ async def _answers(cell: Cell, suite: Suite, tier: Tier) -> Answers:
 
     async def listen(piece: bytes) -> float | None:
         heard.extend(frames.take(piece))
-        return None if len(heard) <= 2 * suite.total(tier) + 2 else 0.0
+        return None if len(heard) <= 3 * suite.total(tier) + 2 else 0.0
 
     job = Job(
         code=suite.reference.encode(),
@@ -133,22 +136,46 @@ async def _answers(cell: Cell, suite: Suite, tier: Tier) -> Answers:
         timed=True,
     )
     ending = await cell.run(job, listen)
-    answers, times = heard[1:-1:2], heard[2:-1:2]
-    allowed = "VDO" if suite.rule == "not_none" else "VD"
-    if [kind for kind, _ in (heard[:1] + heard[-1:])] != ["B", "E"] or not len(answers) == len(times) == suite.total(
-        tier
-    ):
+    told = _told(heard)
+    if told is None or len(told) != suite.total(tier):
         raise RefereeError(
-            f"{suite.task_id}: the reference does not run on the {tier} tier ({ending.word}; "
-            f"last word {heard[-1][0] if heard else 'none'}, {len(answers)} of {suite.total(tier)} calls)"
+            f"{suite.task_id}: the reference does not run on the {tier} tier ({ending.word}; last word "
+            f"{heard[-1][0] if heard else 'none'}, {len(told or ())} of {suite.total(tier)} calls)"
         )
-    for index, (kind, payload) in enumerate(answers):
-        if kind not in allowed or times[index][0] != "T":
+    allowed = "VDO" if suite.rule == "not_none" else "VD"
+    for index, call in enumerate(told):
+        kind, payload = call.exact
+        if kind not in allowed:
             raise RefereeError(
                 f"{suite.task_id}: call {index} of the {tier} tier gives no value from the reference "
                 f"({kind}: {payload[:120].decode('utf-8', 'replace')})"
             )
-    return Answers.of(answers, (struct.unpack("<d", payload)[0] for _, payload in times))
+    large = {index: call.exact for index, call in enumerate(told) if call.frame is not call.exact}
+    return Answers.of((call.frame for call in told), (call.cpu_s for call in told), large)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Call:
+    """What a reference told of a call. `exact` is another frame than `frame` where that is a gist."""
+
+    frame: Frame
+    exact: Frame
+    cpu_s: float
+
+
+def _told(heard: Sequence[Frame]) -> list[_Call] | None:
+    """The calls of a run that went from its first word to its last; None for any other."""
+    if len(heard) < 2 or [heard[0][0], heard[-1][0]] != ["B", "E"]:
+        return None
+    calls: list[_Call] = []
+    frames = iter(heard[1:-1])
+    for frame in frames:
+        exact = frame if frame[0] != "Q" else next(frames, _NOTHING)
+        kind, seconds = next(frames, _NOTHING)
+        if kind != "T" or len(seconds) != _SECONDS.size:
+            return None
+        calls.append(_Call(frame=frame, exact=exact, cpu_s=_SECONDS.unpack(seconds)[0]))
+    return calls
 
 
 def _write(path: Path, expected: Expected) -> None:

@@ -43,9 +43,10 @@ _SURE = frozenset({"timeout:cpu", "timeout:budget"})
 _REST = 0.1
 """The part of the least limit of one call that all calls after one over its time may take together."""
 _SPENT = "the tier's CPU time was used up"
+_ENDED = "the tier ends at its first violation"
 _LARGE = 64 << 10
 _INLINE = 16 << 20
-"""Twice what a reference may send whole, so that whole numbers given as floats still arrive as values."""
+"""Twice what is kept whole of a reference, so that whole numbers given as floats still arrive as values."""
 _TOLD_BYTES = 4800
 """Of a violated public call, a value of more bytes is not told: it has more characters than a fact may."""
 _END: Frame = ("E", b"")
@@ -57,7 +58,8 @@ class TierRun:
     What a tier came to: its reading, what decided it, that of each call in source order (`PASS`, the class that it came
     to, or `NOT_RUN`), and the CPU seconds of the candidate's processes, None where that is unknown. `sure` is whether
     it was a limit of the processor's time that ended it. `told` are the frames of violated public calls, as far as they
-    are short: what the candidate gave instead, a claim. `left` is why calls were not run, where some were not.
+    are short: what the candidate gave instead, a claim. `left` is why calls were not run, where some were not. An
+    `unclear` run ended at a gist that is not the reference's, and says nothing.
     """
 
     reading: str
@@ -67,6 +69,7 @@ class TierRun:
     sure: bool = False
     told: Mapping[int, Frame] = field(default_factory=dict)
     left: str = "no call was made"
+    unclear: bool = False
 
     @property
     def passed(self) -> int:
@@ -82,8 +85,8 @@ class TierRun:
 class _Watcher:
     """Listens to one run of a tier from call `at` on, and keeps the books over restarts."""
 
-    def __init__(self, suite: Suite, tier: Tier, answers: Answers, *, full: bool) -> None:
-        self.suite, self.tier, self.answers, self.full = suite, tier, answers, full
+    def __init__(self, suite: Suite, tier: Tier, answers: Answers, *, full: bool, quick: bool) -> None:
+        self.suite, self.tier, self.answers, self.full, self.quick = suite, tier, answers, full, quick
         self.at = 0
         self.built = self.over = False
         self.calls = ["NOT_RUN"] * suite.total(tier)
@@ -91,6 +94,7 @@ class _Watcher:
         self.told: dict[int, Frame] = {}
         self.left = "no call was made"
         self.hurried = False
+        self.unclear = False
         self._same: int | None = None
         self._frames = Frames()
 
@@ -111,7 +115,7 @@ class _Watcher:
         self.at += 1
         if spent:
             self.left = _SPENT
-        elif reading == "TIMEOUT" and not self.hurried:
+        elif reading == "TIMEOUT" and self.full and not self.hurried:
             # What takes too long once most often does again: the others are to be quick.
             self.hurried = True
             left_s = self._rest_s(sum(self.answers.cpu_s[self.at :]))
@@ -123,6 +127,8 @@ class _Watcher:
         """The first event decides; `at` is the call it came in."""
         if self.event is None:
             self.event = (reading, f"call {self.at}: {why}" if self.built else f"build: {why}")
+            if self.built and not self.full:
+                self.left = _ENDED
 
     async def listen(self, piece: bytes) -> float | None:
         """What the child sent; how much longer it may go on, in CPU seconds, once that is less than its limits."""
@@ -159,11 +165,16 @@ class _Watcher:
         if frame == _END and self.at == len(self.calls):
             self.over = True
             return True
-        if frame[0] not in "VDOXM" or self.at >= len(self.calls):
+        if frame[0] not in ("VQDOXM" if self.quick else "VDOXM") or self.at >= len(self.calls):
             self.over = True
             self.note("CRASH", "broke the protocol")
             return False
-        reading, why = ("PASS", "") if self._accepts(frame) else _class_of(frame)
+        accepted = self._accepts(frame)
+        if not accepted and frame[0] == "Q":
+            self.unclear = self.over = True
+            self.note("UNSCORABLE", "another gist, which says nothing")
+            return False
+        reading, why = ("PASS", "") if accepted else _class_of(frame)
         self.calls[self.at] = reading
         if reading != "PASS":
             self.note(reading, why)
@@ -190,12 +201,12 @@ class _Watcher:
         return False
 
     def _accepts(self, frame: Frame) -> bool:
-        (kind, payload), suite, answer = frame, self.suite, self.answers.frame(self.at)
+        (kind, payload), suite, answer = frame, self.suite, self.answers.exact(self.at)
         if suite.rule == "not_none":
             there = answer != ("V", b"N")
-            got = object() if kind in "OD" else _value(payload, len(payload) + 1)
-            return kind in "VDO" and got is not _BAD and accepts("not_none", "", (), there, got, atol=0.0)
-        if frame == answer:
+            got = object() if kind in "OQD" else _value(payload, len(payload) + 1)
+            return kind in "VQDO" and got is not _BAD and accepts("not_none", "", (), there, got, atol=0.0)
+        if frame == answer or frame == self.answers.frame(self.at):
             return True
         if kind != "V":
             return False
@@ -285,10 +296,22 @@ def job_of(suite: Suite, tier: Tier, answers: Answers, code: bytes) -> Job:
 
 async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job, *, full: bool) -> TierRun:
     """
+    One run of a tier, in which large values go by their gist. Where one does not tell, all is run again with values and
+    digests that do: what the calls before have left behind may matter.
+    """
+    run = await _run_once(cell, suite, tier, answers, job, full=full)
+    if not run.unclear:
+        return run
+    again = await _run_once(cell, suite, tier, answers, replace(job, quick=False), full=full)
+    return replace(again, cpu_s=(run.cpu_s or 0.0) + (again.cpu_s or 0.0))
+
+
+async def _run_once(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job, *, full: bool) -> TierRun:
+    """
     One run of a tier. A `full` one goes on behind a call that ended its process, until all are run, the tier's time is
     used up, or what is left behind a call over its time takes too long as well.
     """
-    watcher, cpu_s, sure = _Watcher(suite, tier, answers, full=full), 0.0, False
+    watcher, cpu_s, sure = _Watcher(suite, tier, answers, full=full, quick=job.quick), 0.0, False
     while True:
         watcher.begin()
         ending = await cell.run(replace(job, first=watcher.at, budget=job.budget - cpu_s), watcher.listen)
@@ -302,7 +325,10 @@ async def _run(cell: Cell, suite: Suite, tier: Tier, answers: Answers, job: Job,
             break
     reading, why = watcher.event or ("PASS", "every call was accepted")
     calls = tuple(watcher.calls)
-    return TierRun(reading=reading, why=why, calls=calls, cpu_s=cpu_s, sure=sure, told=watcher.told, left=watcher.left)
+    return TierRun(
+        reading=reading, why=why, calls=calls, cpu_s=cpu_s, sure=sure, told=watcher.told, left=watcher.left,
+        unclear=watcher.unclear,
+    )  # fmt: skip
 
 
 def _class_of_ending(ending: str, suite: Suite) -> tuple[str, str]:

@@ -50,14 +50,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is slow to import
     from typing import Any
 
-PROTOCOL = 3
+PROTOCOL = 4
 POLL_S = 0.05
 NAPS_S = (0.0015, 0.001, 0.002, 0.004)
 BEAT_S = 1.0
 MAX_FRAME = 64 << 20
 MAX_JOB_OUTPUT = 512 << 20
 BUFFER_BYTES = 1 << 20
-KINDS = b"BnimPVDOXMTE"
+KINDS = b"BnimPVQDOXMTE"
 LAST, TIME = b"nimPE", ord("T")
 NOBODY = bytes(16)
 

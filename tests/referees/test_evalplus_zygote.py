@@ -43,15 +43,15 @@ def test_a_long_list_comes_in_parts(made: Callable[[Any], Any], sent: list[tuple
     value = made(range(3 * child.PART + 1))
     whole = marshal.dumps(value, 2)
     assert len(list(child.pieces(value))) == 5
-    child.answer(value, len(whole))
-    child.answer(value, len(whole) - 1)
+    child.answer(value, len(whole), quick=False)
+    child.answer(value, len(whole) - 1, quick=False)
     assert sent == [(b"V", whole), (b"D", hashlib.sha256(whole).digest() + struct.pack("<Q", len(whole)))]
 
 
 def test_a_long_text_is_named_by_its_digest(sent: list[tuple[bytes, bytes]]) -> None:
     """Texts go by digest from a small size on, whatever the limit for other values."""
-    child.answer("x" * child.TEXT_INLINE, 1 << 30)
-    child.answer("x" * 10, 1 << 30)
+    child.answer("x" * child.TEXT_INLINE, 1 << 30, quick=False)
+    child.answer("x" * 10, 1 << 30, quick=False)
     assert [kind for kind, _ in sent] == [b"D", b"V"]
 
 
@@ -76,6 +76,7 @@ class Numpy:
         return 1.5
 
 
+@pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize(
     ("value", "read_as"),
     [
@@ -92,9 +93,9 @@ class Numpy:
         (Pair(1, 2), None),
     ],
 )
-def test_what_is_plain(value: Any, read_as: Any, sent: list[tuple[bytes, bytes]]) -> None:
+def test_what_is_plain(value: Any, read_as: Any, quick: bool, sent: list[tuple[bytes, bytes]]) -> None:
     """Standard dicts and numpy's scalars are reduced to builtins; any other class is opaque, however deep."""
-    child.answer(value, 1 << 20)
+    child.answer(value, 1 << 20, quick=quick)
     if read_as is None:
         assert sent[0][0] == b"O"
     else:
