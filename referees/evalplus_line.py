@@ -137,7 +137,8 @@ async def _examine(cell: Cell, exhibit: Exhibit, suite: Suite, expected: Expecte
     if entry is None:
         return _Examined(public=_missing(exhibit, suite), python=cell.python)
     hidden = None
-    public = await judge_tier(cell, suite, "public", expected, entry.data, full=True)
+    full = suite.options.public_tier == "full"
+    public = await judge_tier(cell, suite, "public", expected, entry.data, full=full)
     # A task without hidden calls is decided by its public ones.
     if public.reading == "PASS" and suite.total("hidden"):
         hidden = await judge_tier(cell, suite, "hidden", expected, entry.data, full=False)

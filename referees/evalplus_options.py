@@ -21,6 +21,9 @@ class EvalPlusOptions(BaseModel):
     hidden_cap: int | Literal["all"] = 300
     """How many plus inputs make the hidden tier, in source order, or "all"."""
 
+    public_tier: Literal["full", "to-first-violation"] = "full"
+    """Whether each public test has a reading, or the tier ends at the first violation, as EvalPlus's does."""
+
     prelude: bool = True
     """Whether the prompt's imports, helpers and constants run before the candidate."""
 

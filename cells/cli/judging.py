@@ -23,6 +23,7 @@ Backend = Annotated[str, typer.Option("--backend", help="docker, bubblewrap, a p
 Image = Annotated[str, typer.Option("--image", help="The image of the rooms.")]
 Ks = Annotated[str, typer.Option("--k", help="Which pass@k, with commas.")]
 HiddenCap = Annotated[str, typer.Option("--hidden-cap", help="How many plus inputs are the hidden tests, or all.")]
+StopEarly = Annotated[bool, typer.Option("--stop-early", help="End the public tests too at the first violation.")]
 NoPrelude = Annotated[bool, typer.Option("--no-prelude", help="Run nothing of the prompt before a program.")]
 MinTime = Annotated[float | None, typer.Option("--min-time-s", help="The least CPU time a call may take.")]
 TimeFactor = Annotated[float | None, typer.Option("--time-factor", help="Times the reference's, if that is more.")]
@@ -50,6 +51,7 @@ def judge(
     image: Image = "proctor-seat",
     k: Ks = "1,10,100",
     hidden_cap: HiddenCap = "300",
+    stop_early: StopEarly = False,
     no_prelude: NoPrelude = False,
     min_time_s: MinTime = None,
     time_factor: TimeFactor = None,
@@ -69,7 +71,12 @@ def judge(
         benchmark=_known(benchmark, data),
         data=data,
         out=out or results_beside(samples),
-        options=_options(hidden_cap, no_prelude, min_time_s, time_factor, memory_bytes),
+        options={
+            "hidden_cap": _cap(hidden_cap),
+            "public_tier": "to-first-violation" if stop_early else "full",
+            "prelude": not no_prelude,
+            **_limits(min_time_s, time_factor, memory_bytes),
+        },
         backend=backend,
         image=image,
         workers=workers or _cores(),
@@ -81,13 +88,10 @@ def judge(
     _tell(_judged(asked, quiet=as_json), ks, as_json=as_json)
 
 
-def _options(
-    hidden_cap: str, no_prelude: bool, min_time_s: float | None, time_factor: float | None, memory_bytes: int | None
-) -> dict[str, Any]:
-    """The referee's options; limits that were not given are its own defaults."""
+def _limits(min_time_s: float | None, time_factor: float | None, memory_bytes: int | None) -> dict[str, Any]:
+    """Limits as options of the referee; those that were not given are its own defaults."""
     limits = {"min_time_s": min_time_s, "time_factor": time_factor, "memory_bytes": memory_bytes}
-    given = {name: value for name, value in limits.items() if value is not None}
-    return {"hidden_cap": _cap(hidden_cap), "prelude": not no_prelude, **given}
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def _judged(asked: Judging, *, quiet: bool) -> Judged:

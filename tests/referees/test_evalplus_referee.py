@@ -114,6 +114,31 @@ async def test_the_public_tier_runs_in_full(tmp_path: Path, code: str, readings:
     assert verdict.cpu_s < 1.5
 
 
+@pytest.mark.parametrize(
+    ("code", "readings"),
+    [
+        ("def f(x):\n    while x == 3: pass\n    return min(x, 1) + 1\n", ["PASS", "FAIL", "NOT_RUN"]),
+        ("def f(x):\n    while x < 3: pass\n    return x + 1\n", ["TIMEOUT", "NOT_RUN", "NOT_RUN"]),
+        ("import os\ndef f(x):\n    os._exit(1)\n", ["CRASH", "NOT_RUN", "NOT_RUN"]),
+        ("def f(x):\n    return x + 1\n", ["PASS", "PASS", "PASS"]),
+    ],
+)
+async def test_a_public_tier_may_end_early(tmp_path: Path, code: str, readings: list[str]) -> None:
+    """With the same class, when that is asked for; a seat's rounds are told all the same."""
+    task, options = own(tmp_path), {"min_time_s": 0.3, "public_tier": "to-first-violation"}
+    referee = EvalPlusReferee(options)
+    verdict = await referee.judge(exhibit(code), task.open, task.sealed, LocalRooms())
+    assert [test.reading for test in verdict.tests] == readings
+    assert verdict.reading == next((reading for reading in readings if reading != "PASS"), "PASS")
+    assert {test.detail for test in verdict.tests if test.reading == "NOT_RUN"} <= {
+        "the tier ends at its first violation"
+    }
+    async with referee.public_check(task.open, task.sealed, LocalRooms()) as check:
+        assert check is not None
+        told = await check("def f(x):\n    return {1: 0, 2: 3, 3: 0}[x]\n")
+    assert (told.passed, len(told.facts)) == (1, 2)
+
+
 async def test_the_public_tier_has_a_time_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All its runs together: what is not reached within it is not run."""
     monkeypatch.setattr(evalplus_tiers, "_BUDGET_S", 0.5)
