@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cells import cli
 from cells.cli import judging
-from harness import cli
 
 
 @pytest.mark.parametrize(
