@@ -34,7 +34,7 @@ from bench.evalplus_workloads import Benchmark, Sample, loops, mixes, mutant_sam
 from harness import environment
 from referees.evalplus_compare import rule_for
 
-OPTIONS = {"hidden_cap": "all", "prelude": False}
+OPTIONS = {"hidden_cap": "all", "public_tier": "to-first-violation", "prelude": False}
 WORKLOADS = {"references": references, "mix": mixes, "mutants": mutant_samples, "loops": loops}
 LOOPED = 40
 QUICK = {"humaneval": 16, "mbpp": 20}
@@ -94,8 +94,12 @@ class Comparison:
             self._warm(part, path)
             rows.append(self._row("loops", part, path, loops(part)))
         everything = [sample for samples in made.values() for sample in samples]
+        weights = dict.fromkeys(benchmark.records, 0.0)
+        for row in (row for row in rows if row.workload in made):
+            for sample, verdict in zip(row.samples, row.ours.verdicts, strict=True):
+                weights[sample.task_id] += verdict["cpu_s"] or 0.0
         print(f"{name}: the floor of {len(everything)} samples", file=sys.stderr)
-        floors = measure_floor(benchmark, everything, ours=self.ours) if everything else {}
+        floors = measure_floor(benchmark, everything, ours=self.ours, weights=weights) if everything else {}
         for row in rows:
             if row.workload in made:
                 row.floor = sum((floors[one.task_id, one.solution] for one in made[row.workload]), Floor())

@@ -19,7 +19,7 @@ from harness.tasks.evalplus_inputs import convert_inputs
 from harness.walls import Caps, Walls
 from referees import evalplus_compare
 
-__all__ = ["Floor", "floor_program", "measure_floor"]
+__all__ = ["Floor", "floor_program", "measure_floor", "shares"]
 
 _TIMEOUT_S = 1800.0
 _ROOM_BYTES = 8 << 30
@@ -46,21 +46,53 @@ class Floor:
         return Floor(calls_s=self.calls_s + other.calls_s, all_s=self.all_s + other.all_s, made=self.made + other.made)
 
 
-def measure_floor(benchmark: Benchmark, samples: Sequence[Sample], *, ours: Ours) -> dict[tuple[str, str], Floor]:
-    """The floor of each distinct program of `samples`, by task and solution, on the interpreter of our rooms."""
-    programs: dict[str, list[str]] = {
-        task: [record["prompt"] + record["canonical_solution"]] for task, record in benchmark.records.items()
-    }
+def measure_floor(
+    benchmark: Benchmark, samples: Sequence[Sample], *, ours: Ours, weights: Mapping[str, float]
+) -> dict[tuple[str, str], Floor]:
+    """
+    The floor of each distinct program of `samples`, by task and solution, on the interpreter of our rooms: as many
+    processes at a time as either side has workers, since a core is slower beside a busy one. `weights`, the seconds of
+    each task, share the tasks out.
+    """
+    programs: dict[str, list[str]] = {}
     for sample in samples:
-        if sample.solution not in programs[sample.task_id]:
-            programs[sample.task_id].append(sample.solution)
-    tasks = [_task(name, benchmark.records[name], codes) for name, codes in programs.items()]
-    rows = anyio.run(_in_a_room, floor_program(), json.dumps(tasks).encode() + b"\n", ours.backend, ours.image)
+        codes = programs.setdefault(sample.task_id, [])
+        if sample.solution not in codes:
+            codes.append(sample.solution)
+    rows = anyio.run(_measured, benchmark, programs, shares(list(programs), weights, ours.workers), ours)
     return {
         (name, code): Floor(calls_s=row[0], all_s=row[1], made=row[2])
-        for (name, codes), told in zip(programs.items(), rows, strict=True)
-        for code, row in zip(codes, told, strict=True)
+        for name, codes in programs.items()
+        for code, row in zip(codes, rows[name], strict=True)
     }
+
+
+def shares(names: Sequence[str], weights: Mapping[str, float], parts: int) -> list[list[str]]:
+    """The tasks in so many parts of about the same weight, the heaviest of each first."""
+    made: list[list[str]] = [[] for _ in range(parts)]
+    taken = [0.0] * parts
+    for name in sorted(names, key=lambda name: -weights[name]):
+        least = taken.index(min(taken))
+        made[least].append(name)
+        taken[least] += weights[name]
+    return made
+
+
+async def _measured(
+    benchmark: Benchmark, programs: Mapping[str, Sequence[str]], shares: Sequence[Sequence[str]], ours: Ours
+) -> dict[str, list[Any]]:
+    """Rows by task, each share in a room of its own."""
+    rows: dict[str, list[Any]] = {}
+
+    async def measure(names: Sequence[str]) -> None:
+        tasks = [_task(name, benchmark.records[name], programs[name]) for name in names]
+        told = await _in_a_room(floor_program(), json.dumps(tasks).encode() + b"\n", ours.backend, ours.image)
+        rows.update(zip(names, told, strict=True))
+
+    async with anyio.create_task_group() as group:
+        for names in shares:
+            group.start_soon(measure, names)
+    return rows
 
 
 def floor_program() -> str:
@@ -77,6 +109,7 @@ def _task(name: str, record: Mapping[str, Any], codes: Sequence[str]) -> dict[st
         "rule": evalplus_compare.rule_for(name, record["entry_point"]),
         "atol": record["atol"],
         "tiers": [[base64.b64encode(marshal.dumps(args, 2)).decode() for args in calls] for calls in tiers],
+        "reference": record["prompt"] + record["canonical_solution"],
         "programs": codes,
     }
 

@@ -197,6 +197,7 @@ class _Shop:
                     "reading": verdict.reading,
                     "tiers": {tier.tier: tier.reading for tier in verdict.tiers},
                     "detail": verdict.detail,
+                    "cpu_s": verdict.cpu_s,
                     "between": [began, time.monotonic()],
                 }
 

@@ -7,6 +7,7 @@ import json
 import marshal
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from bench import evalplus_differences
 from bench.evalplus_borderline import Said
 from bench.evalplus_differences import RULES, Difference, Explainer
-from bench.evalplus_floor import Floor, floor_program
+from bench.evalplus_floor import Floor, floor_program, shares
 from bench.evalplus_hostile import Seen
 from bench.evalplus_meter import Run, cpu_of, memory_of
 from bench.evalplus_ours import OurRun, Ours
@@ -175,7 +176,8 @@ def floor_of(*programs: str) -> list:
     """The rows of the floor for programs of one task, run as in a room."""
     calls = [[[x] for x in (1, 2, 3)], [[4], [5]]]
     packed = [[base64.b64encode(marshal.dumps(args, 2)).decode() for args in tier] for tier in calls]
-    task = {"entry": "f", "rule": "equal", "atol": 0, "tiers": packed, "programs": programs}
+    reference = "def f(x): return x * 0.1\n"
+    task = {"entry": "f", "rule": "equal", "atol": 0, "tiers": packed, "reference": reference, "programs": programs}
     done = subprocess.run(
         [sys.executable, "-c", floor_program()],
         input=json.dumps([task]) + "\n",
@@ -208,6 +210,15 @@ def test_the_floor_makes_the_calls_up_to_the_first_that_is_not_accepted():
     ]
     assert all(0 <= calls <= whole for calls, whole, *_ in rows)
     assert 0.5 < rows[4][0] < 10  # the timer ticks coarsely, and the loop has no end of its own
+
+
+def test_tasks_are_shared_out_by_weight():
+    """Every task once; the parts weigh about the same."""
+    weights = {"a": 9.0, "b": 5.0, "c": 4.0, "d": 0.0, "e": 0.5}
+    assert sorted(chain(*shares(list(weights), weights, 2))) == sorted(weights)
+    loads = [sum(weights[name] for name in part) for part in shares(list(weights), weights, 2)]
+    assert max(loads) - min(loads) <= 1.0
+    assert shares([], {}, 3) == [[], [], []]
 
 
 def test_floors_add_up():
