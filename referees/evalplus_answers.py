@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import sys
+import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,8 @@ __all__ = ["BUILT", "END", "Answers"]
 
 BUILT, END = (HEAD.pack(kind, 0) for kind in b"BE")
 """The first and the last frame of a run that goes to its end."""
-_INDEX = struct.Struct("<Q")
+_BEHIND = struct.Struct("<QI")
+"""What stands before a compressed frame in a file: whose it is, and its length."""
 
 
 def _frame(frame: Frame) -> bytes:
@@ -31,18 +33,18 @@ def _frame(frame: Frame) -> bytes:
     return HEAD.pack(ord(kind), len(payload)) + payload
 
 
-def _read_large(data: bytes, at: int, calls: int) -> dict[int, Frame]:
-    """The frames behind gists. Raises `ValueError` where there is something else."""
-    large: dict[int, Frame] = {}
+def _read_large(data: bytes, at: int, calls: int) -> dict[int, bytes]:
+    """The frames behind gists, compressed. Raises `ValueError` where there is something else."""
+    large: dict[int, bytes] = {}
     while at < len(data):
         try:
-            (index,), (kind, length) = _INDEX.unpack_from(data, at), HEAD.unpack_from(data, at + _INDEX.size)
+            index, length = _BEHIND.unpack_from(data, at)
         except struct.error:
             raise ValueError(f"{len(data) - at} bytes are left behind the answers") from None
-        at += _INDEX.size + HEAD.size
+        at += _BEHIND.size
         if index >= calls or at + length > len(data):
             raise ValueError(f"answer {index} of {calls} has {length} bytes, and {len(data) - at} are there")
-        large[index] = chr(kind), data[at : at + length]
+        large[index] = data[at : at + length]
         at += length
     return large
 
@@ -55,20 +57,21 @@ class Answers:
 
     Kinds are `V` the value's bytes, `Q` the gist of a large value, `O` something that is no plain data (only its being
     there counts). Behind each gist stands, in `large` by the call's index, what to hold values against that have
-    another one: `V`, or `D`, the digest of a value too large to be kept.
+    another one: `V`, or `D`, the digest of a value too large to be kept. It is seldom asked for, and kept compressed.
     """
 
     script: bytes
     starts: Sequence[int]
     cpu_s: Sequence[float]
-    large: Mapping[int, Frame] = field(default_factory=dict)
+    large: Mapping[int, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(cls, frames: Iterable[Frame], cpu_s: Iterable[float], large: Mapping[int, Frame] | None = None) -> Answers:
-        """The answers that are made of one frame a call."""
+        """The answers that are made of one frame a call, with what stands behind gists."""
         pieces = [BUILT, *map(_frame, frames)]
         starts = array("Q", accumulate(map(len, pieces)))
-        return cls(script=b"".join([*pieces, END]), starts=starts, cpu_s=array("d", cpu_s), large=large or {})
+        behind = {index: zlib.compress(_frame(frame), 1) for index, frame in (large or {}).items()}
+        return cls(script=b"".join([*pieces, END]), starts=starts, cpu_s=array("d", cpu_s), large=behind)
 
     @classmethod
     def read(cls, data: bytes, calls: int) -> Answers:
@@ -92,7 +95,7 @@ class Answers:
         if sys.byteorder == "big":
             for part in parts:
                 part.byteswap()
-        large = (part for index, frame in self.large.items() for part in (_INDEX.pack(index), _frame(frame)))
+        large = (part for index, data in self.large.items() for part in (_BEHIND.pack(index, len(data)), data))
         return b"".join([*(part.tobytes() for part in parts), self.script, *large])
 
     def frame(self, index: int) -> Frame:
@@ -102,7 +105,11 @@ class Answers:
 
     def exact(self, index: int) -> Frame:
         """Kind and payload of a call, of a large value as well: what any value can be held against."""
-        return self.large.get(index) or self.frame(index)
+        data = self.large.get(index)
+        if data is None:
+            return self.frame(index)
+        whole = zlib.decompress(data)
+        return chr(whole[0]), whole[HEAD.size :]
 
     def value(self, index: int) -> Any:
         """The value of a call whose kind is `V`, when exact."""
@@ -116,7 +123,7 @@ class Answers:
     @cached_property
     def size(self) -> int:
         """About how many bytes of memory they take."""
-        return len(self.script) + 16 * len(self.starts) + sum(len(payload) for _, payload in self.large.values())
+        return len(self.script) + 16 * len(self.starts) + sum(map(len, self.large.values()))
 
     @cached_property
     def total_s(self) -> float:

@@ -31,7 +31,7 @@ from referees.evalplus_suite import TIERS, Suite, Tier
 
 __all__ = ["Expected", "ExpectedStore"]
 
-_FORMAT = 4
+_FORMAT = 5
 _KEPT_BYTES = 256 << 20
 _CALL_S = 120.0
 _BUDGET_S = 900.0
