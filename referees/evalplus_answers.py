@@ -126,6 +126,11 @@ class Answers:
         return len(self.script) + 16 * len(self.starts) + sum(map(len, self.large.values()))
 
     @cached_property
+    def longest_s(self) -> float:
+        """CPU seconds of the longest call."""
+        return max(self.cpu_s, default=0.0)
+
+    @cached_property
     def total_s(self) -> float:
         """CPU seconds of the whole tier."""
         return sum(self.cpu_s)

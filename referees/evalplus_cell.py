@@ -201,8 +201,15 @@ class Cell:
         return not self._busy
 
     async def greet(self) -> None:
-        """Wait for the zygote's first word. Raises `CellLost` if it is not a zygote of ours."""
-        kind, payload = await self._frame(_GREETING, START_S)
+        """
+        Wait for the zygote's first word. Raises `CellLost` if it is not a zygote of ours, and `WorkspaceError` when
+        there is none.
+        """
+        try:
+            with anyio.fail_after(START_S):
+                kind, payload = await self._frame(_GREETING)
+        except TimeoutError as error:
+            raise WorkspaceError(f"no word from the room for {START_S:g} s") from error
         try:
             hello: dict[str, Any] = json.loads(payload)
             protocol, self.python, confined = hello["protocol"], str(hello["python"]), hello["filter"]
@@ -225,15 +232,17 @@ class Cell:
         if self._busy:
             raise CellLost("an earlier job was left in the middle")
         self._busy = True
-        try:
-            with anyio.fail_after(job.wall + SILENCE_S):
-                ending = await self._see_through(job, listen)
-        except TimeoutError as error:
-            raise WorkspaceError(f"the room did not end a job in {job.wall + SILENCE_S:g} s") from error
-        self._busy = False
-        return ending
+        last = anyio.current_time() + job.wall + SILENCE_S
+        with anyio.move_on_after(SILENCE_S) as patience:
+            ending = await self._see_through(job, listen, patience, last)
+            self._busy = False
+            return ending
+        if anyio.current_time() >= last:
+            raise WorkspaceError(f"the room did not end a job in {job.wall + SILENCE_S:g} s")
+        raise WorkspaceError(f"the room neither took nor said anything for {SILENCE_S:g} s")
 
-    async def _see_through(self, job: Job, listen: Listener) -> Ending:
+    async def _see_through(self, job: Job, listen: Listener, patience: anyio.CancelScope, last: float) -> Ending:
+        """A job to its end; `patience` is moved on with each word of the room, never beyond the moment `last`."""
         nonce = bytes.fromhex(fresh_token(_NONCE))
         await self._send(job.frames(nonce))
         left, owed = math.inf, b""
@@ -242,34 +251,31 @@ class Cell:
             if owed and not self._waiting():
                 await self._send(owed)
                 owed = b""
-            kind, payload = await self._frame(nonce, SILENCE_S)
+            kind, payload = await self._frame(nonce)
             if kind == "Z":
                 if len(payload) < _TIME.size:
                     raise CellLost("an end without its time")
                 word = payload[_TIME.size :][:80].decode("ascii", "replace")
                 return Ending(word=word, cpu_s=_TIME.unpack_from(payload)[0] / 1e9)
-            if kind == "S" and left and (most := await listen(payload)) is not None and most < left:
-                left = most
-                owed = _LENGTH.pack(_NONCE + _SECONDS.size) + b"K" + nonce + _SECONDS.pack(left)
+            if kind == "S" and left:
+                patience.deadline = math.inf  # what the judge makes of it is no silence of the room's
+                if (most := await listen(payload)) is not None and most < left:
+                    left = most
+                    owed = _LENGTH.pack(_NONCE + _SECONDS.size) + b"K" + nonce + _SECONDS.pack(left)
+            patience.deadline = min(anyio.current_time() + SILENCE_S, last)
 
     async def _send(self, frames: bytes) -> None:
         try:
-            with anyio.fail_after(SILENCE_S):
-                await self._stream.send(frames)
-        except TimeoutError as error:
-            raise WorkspaceError(f"the room took nothing for {SILENCE_S:g} s") from error
+            await self._stream.send(frames)
         except _BROKEN:
             return  # its last words say why, and are read next
 
-    async def _frame(self, nonce: bytes, patience_s: float) -> tuple[str, bytes]:
+    async def _frame(self, nonce: bytes) -> tuple[str, bytes]:
         """The next frame's kind and payload."""
         if (frame := self._whole()) is None:
             try:
-                with anyio.fail_after(patience_s):
-                    while (frame := self._whole()) is None:
-                        self._buffer += await self._stream.receive()
-            except TimeoutError as error:
-                raise WorkspaceError(f"no word from the room for {patience_s:g} s") from error
+                while (frame := self._whole()) is None:
+                    self._buffer += await self._stream.receive()
             except (anyio.EndOfStream, *_BROKEN) as error:
                 raise self._ended(error) from error
         if frame.startswith(_LAST_WORD):

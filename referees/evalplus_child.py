@@ -35,22 +35,29 @@ PART = 10_000
 REASON_BYTES = 200
 
 
-def confine(job: dict[str, Any], seal: Filter) -> None:
-    """Take everything from the child that a candidate does not need. The channel stays, as descriptor 3."""
-    os.setsid()
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    limits = (
-        (resource.RLIMIT_AS, job["memory"]),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_MEMLOCK, 0),
-        (resource.RLIMIT_CPU, int(job["budget"]) + 10),
-    )
+def limit(*limits: tuple[int, int]) -> None:
+    """Bound this process, and all that come from it, for good."""
     for which, amount in limits:
         most = resource.getrlimit(which)[1]  # the room may already allow less
         least = amount if most == resource.RLIM_INFINITY else min(amount, most)
         resource.setrlimit(which, (least, least))
+
+
+def limit_all() -> None:
+    """What neither the zygote nor any child of its needs; set once."""
+    limit(
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, 64),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+    )
+
+
+def confine(job: dict[str, Any], seal: Filter) -> None:
+    """Take everything from the child that a candidate does not need. The channel stays, as descriptor 3."""
+    os.setsid()
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    limit((resource.RLIMIT_AS, job["memory"]), (resource.RLIMIT_CPU, int(job["budget"]) + 10))
     seal.install()
 
 

@@ -144,6 +144,8 @@ class Filter:
         self.address = ctypes.addressof(self.header)
 
     def install(self) -> None:
-        """Put this process, for good, under the filter. Raises `OSError` where that can't be done."""
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        """
+        Put this process, for good, under the filter. Raises `OSError` where that can't be done, as in a process that
+        has not given up new privileges before.
+        """
         prctl(PR_SET_SECCOMP, 2, self.address)

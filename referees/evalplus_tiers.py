@@ -279,6 +279,7 @@ def job_of(suite: Suite, tier: Tier, answers: Answers, code: bytes) -> Job:
     """The run of `code` on all of a tier, under the limits that follow from what the reference took."""
     options = suite.options
     least, factor = options.min_time_s, options.time_factor
+    calls = enumerate(answers.cpu_s) if factor * answers.longest_s > least else ()
     return Job(
         code=code,
         entry=suite.entry_point,
@@ -287,7 +288,7 @@ def job_of(suite: Suite, tier: Tier, answers: Answers, code: bytes) -> Job:
         calls=suite.total(tier),
         build=2 * least,
         least=least,
-        longer={index: factor * cpu_s for index, cpu_s in enumerate(answers.cpu_s) if factor * cpu_s > least},
+        longer={index: factor * cpu_s for index, cpu_s in calls if factor * cpu_s > least},
         budget=_BUDGET_S + factor * answers.total_s,
         memory=options.memory_bytes,
         inline=_INLINE,

@@ -36,7 +36,7 @@ import struct
 import sys
 import time
 
-from referees.evalplus_child import run_child
+from referees.evalplus_child import limit_all, run_child
 from referees.evalplus_confine import (
     MACHINES,
     PR_SET_DUMPABLE,
@@ -128,7 +128,7 @@ def start_child(job: dict[str, Any], seal: Filter) -> tuple[int, int]:
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)
         os.dup2(63, 3)
-        os.closerange(4, 256)
+        os.closerange(4, 64)
         run_child(job, seal)
     finally:
         os._exit(0)
@@ -383,6 +383,7 @@ def main() -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     preload()
     go_on_below()
+    limit_all()
     sys.set_int_max_str_digits(0)
     python, machine = "{}.{}.{}".format(*sys.version_info[:3]), os.uname().machine
     seal, buffer = Filter() if machine in MACHINES else None, Buffer()
