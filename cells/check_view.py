@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -12,6 +13,10 @@ from harness.tasks.characterise import Characterised, least_margin
 
 __all__ = ["counted", "lines", "print_checked"]
 
+_SHORT = 120
+"""Characters of what the referee says of a candidate that is as it must be."""
+_TOKEN = re.compile(r"\b[0-9a-f]{16,}\b")
+"""Tokens of one judgement, which make no other reason of the same one."""
 _COLUMNS = (
     "task",
     "tests",
@@ -93,9 +98,10 @@ def _or_dash(value: int | None) -> str:
 
 def lines(one: Checked, *, every: bool) -> Iterator[str]:
     """What is not as it must be, then what is only to be known; with `every` each candidate."""
+    told: dict[str, str] = {}
     for row in one.rows:
         if every or not row.holds:
-            yield from _row(one.task, row)
+            yield from _row(one.task, row, told)
     for item in one.flaky:
         what = f"test {item.test}" if item.test else "the whole"
         yield f"{one.task}: flaky: {item.candidate}: {what}: {', '.join(item.readings)}"
@@ -107,8 +113,18 @@ def lines(one: Checked, *, every: bool) -> Iterator[str]:
         yield f"{one.task}: dead assertion: {assertion}"
 
 
-def _row(task: str, row: Characterised) -> Iterator[str]:
+def _row(task: str, row: Characterised, told: dict[str, str]) -> Iterator[str]:
+    """
+    A candidate's line. What is not as it must be has its reason whole, once: `told` has who was first to be `not
+    measured` for each reason. A suite that does not run is why nothing could be measured of anybody.
+    """
     margin = "" if row.failed is None else f", {row.failed} of {row.total} tests fail"
-    yield f"{task}: {row.kind} {row.name}: {row.word} ({row.reading or 'no reading'}{margin}) {row.detail[:120]!r}"
+    lines = [row.detail[:_SHORT]] if row.holds else row.detail.splitlines() or [""]
+    reason, *more = [repr(line) for line in lines]
+    if row.word == "not measured" and row.reading is None:
+        first = told.setdefault(_TOKEN.sub("", row.detail), row.called)
+        reason, more = (reason, more) if first == row.called else (f"as {first}", [])
+    yield f"{task}: {row.called}: {row.word} ({row.reading or 'no reading'}{margin}) {reason}"
+    yield from (f"    {line[1:-1]}" for line in more)
     if row.diff and not row.holds:
         yield from (f"    {line}" for line in row.diff.splitlines())

@@ -21,6 +21,7 @@ from harness import plugins
 from harness.canonical import plain
 from harness.clock import Clock
 from harness.errors import TaskError
+from harness.experiment import RefereeLimitsEntry
 from harness.ports import Referee, RoomOpener
 from harness.record import Record
 from harness.registration import load_registration
@@ -30,12 +31,14 @@ from harness.tasks.folder import load_folders
 from harness.tasks.generated_mutants import generated_mutants
 from harness.tasks.suite_arms import DeadArms, dead_arms
 from harness.tasks.task import Task
-from harness.walls import Walls
+from harness.walls import Caps, Walls
 
 __all__ = ["Case", "Checked", "How", "check_tasks", "folder_cases", "keep", "run_cases"]
 
 _USUAL = "pytest"
 """Who judges a folder that names nobody."""
+_SAID = 300
+"""Characters of a referee's reason that a sentence of `why` has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,7 @@ class Checked:
     def why(self) -> list[str]:
         """What does not hold, a sentence each; empty where the suite holds."""
         bad = [row for row in self.rows if not row.holds and row.kind != "generated"]
-        rows = [f"{row.kind} {row.name} was {row.word} ({row.reading or 'no reading'})" for row in bad]
+        rows = [f"{row.called}: {row.word} ({row.reading or _first(row.detail)})" for row in bad]
         return rows + [f"{item.candidate} is flaky at {item.test or 'its reading'}" for item in self.flaky]
 
     def of(self, kind: str) -> list[Characterised]:
@@ -109,6 +112,11 @@ class Checked:
             "loaded_rounds": self.loaded,
             "rows": [{key: value for key, value in asdict(row).items() if key != "tests"} for row in self.rows],
         }
+
+
+def _first(detail: str) -> str:
+    """Why there is no reading, as far as a sentence takes it."""
+    return detail if len(detail) <= _SAID else f"{detail[:_SAID]}..."
 
 
 async def check_tasks(
@@ -154,8 +162,9 @@ async def _checked(case: Case, how: How, clock: Clock) -> Checked:
 
 async def folder_cases(folder: Path, *, referee: str, backend: str, image: str) -> list[Case]:
     """
-    The tasks of a folder for a registered referee with its default options, in rooms of a backend that is here. Without
-    a name it is `pytest`. Raises `TaskError` for a task that is none of its referee's, with the names there are.
+    The tasks of a folder for a registered referee with its default options, in rooms of a backend that is here, under
+    the limits that an experiment gives a referee's rooms by default. Without a name it is `pytest`. Raises `TaskError`
+    for a task that is none of its referee's, with the names there are.
     """
     made: Referee = plugins.load("referees", referee or _USUAL)({})
     cases = []
@@ -172,7 +181,8 @@ async def folder_cases(folder: Path, *, referee: str, backend: str, image: str) 
             ) from error
         name = task.sealed.image or image
         engine = await usable_backend(backend, name)
-        cases.append(Case(task=task, referee=made, rooms=partial(engine.open, Walls(image=name), run="characterise")))
+        walls = Walls(image=name, caps=Caps(**RefereeLimitsEntry().model_dump()))
+        cases.append(Case(task=task, referee=made, rooms=partial(engine.open, walls, run="characterise")))
     return cases
 
 

@@ -16,11 +16,12 @@ from harness.clock import Clock
 from harness.conformance.rows import Conformance, Row
 from harness.conformance.suite import ARMS, RULES, check_referee
 from harness.errors import UsageError
+from harness.experiment import RefereeLimitsEntry
 from harness.ports import RoomOpener
 from harness.tasks.folder import load_folders
 from harness.tasks.task import Task
 from harness.tree import Tree
-from harness.walls import Walls
+from harness.walls import Caps, Walls
 
 __all__ = ["Asked", "check_registered", "listed"]
 
@@ -112,4 +113,5 @@ async def _cases(
     for task in load_folders(asked.place):
         image = task.sealed.image or asked.image
         backend = await usable_backend(asked.backend, image)
-        yield task, partial(backend.open, Walls(image=image), run="conformance"), {}, ARMS
+        walls = Walls(image=image, caps=Caps(**RefereeLimitsEntry().model_dump()))
+        yield task, partial(backend.open, walls, run="conformance"), {}, ARMS

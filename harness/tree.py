@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from harness.canonical import digest_bytes, digest_json
 from harness.errors import TaskError
 
-__all__ = ["Dropped", "Exhibit", "ExhibitFilter", "File", "Tree", "TreeCaps", "clean_path"]
+__all__ = ["FOLDER_BYTES", "Dropped", "Exhibit", "ExhibitFilter", "File", "Tree", "TreeCaps", "clean_path"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +37,10 @@ class TreeCaps:
     file_bytes: int = 16 << 20
     entries: int = 10_000
     depth: int = 32
+
+
+FOLDER_BYTES = 256 << 20
+"""What a folder on this host may hold in all: it is read whole, kept more than once, and laid into every workspace."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,18 +89,23 @@ class Tree:
         """
         The files below `folder` on this host. Raises `TaskError` for links and special files: a task folder is
         trusted only for what it declares, and a link would bring in something that no digest of it covers. So it does
-        for a name that is no text.
+        for a name that is no text, and for more than `FOLDER_BYTES` in all, before the file that is too much is read.
         """
         files: dict[str, File] = {}
+        left = FOLDER_BYTES
         for root, folders, names in os.walk(folder, followlinks=False):
             folders[:] = sorted(name for name in folders if name != "__pycache__")
             for name in [*folders, *sorted(names)]:
                 path = Path(root) / name
-                mode = path.lstat().st_mode
+                found = path.lstat()
+                mode = found.st_mode
                 if stat.S_ISDIR(mode):
                     continue
                 if not stat.S_ISREG(mode):
                     raise TaskError(f"{path} is a link or a special file: expected regular files and folders only")
+                left -= found.st_size
+                if left < 0:
+                    raise TaskError(_too_much(folder, path, found.st_size))
                 files[path.relative_to(folder).as_posix()] = File(data=path.read_bytes(), executable=bool(mode & 0o100))
         try:
             return cls(files)
@@ -164,6 +173,13 @@ class Tree:
                 info.mode = 0o755 if file.executable else 0o644
                 archive.addfile(info, io.BytesIO(file.data))
         return buffer.getvalue()
+
+
+def _too_much(folder: Path, path: Path, size: int) -> str:
+    return (
+        f"{folder} holds more than {FOLDER_BYTES} bytes, and {path.relative_to(folder)} alone has {size}: a folder is "
+        "laid into a workspace whole. Put large files into the image, or take them out"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

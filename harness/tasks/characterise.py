@@ -29,14 +29,16 @@ Judge: TypeAlias = Callable[[Exhibit], Awaitable[Verdict]]
 
 _ACCEPTED: Mapping[Kind, str] = {"mutant": "survived", "generated": "survived"}
 _REJECTED: Mapping[Kind, str] = {"mutant": "killed", "generated": "killed"}
+_UNBUILT = "it does not build, so that no test ran: plant a fault in what builds"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Characterised:
     """
     One candidate. `word` is `accepted` or `rejected`, for a mutant `survived` or `killed`, and `not measured` where the
-    referee failed or could not decide; `holds` is whether that is as it must be. `failed` counts the tests that did not
-    pass, None where the suite did not run or does not tell. `diff` is what a generated mutant changed.
+    referee failed or could not decide, or where a mutant does not build, so that no test ran: any suite would reject
+    it. `holds` is whether that is as it must be. `failed` counts the tests that did not pass, None where the suite did
+    not run or does not tell. `diff` is what a generated mutant changed.
     """
 
     name: str
@@ -49,6 +51,11 @@ class Characterised:
     detail: str = ""
     tests: tuple[TestReading, ...] = ()
     diff: str = ""
+
+    @property
+    def called(self) -> str:
+        """The kind and the name; the reference has no other name."""
+        return self.kind if self.name == self.kind else f"{self.kind} {self.name}"
 
     @property
     def said(self) -> tuple[str | None, str]:
@@ -108,12 +115,17 @@ async def _judged(judge: Judge, *, kind: Kind, name: str, tree: Tree, diff: str)
         verdict = await judge(Exhibit(tree=tree))
     except RefereeError as error:
         return Characterised(name=name, kind=kind, word="not measured", holds=False, detail=str(error), diff=diff)
-    if verdict.standing == "unscorable":
+    stillborn = kind in _REJECTED and _stillborn(verdict)
+    if stillborn or verdict.standing == "unscorable":
         word, reading = "not measured", verdict.reading
-        return Characterised(
-            name=name, kind=kind, word=word, holds=False, reading=reading, detail=verdict.detail, diff=diff
-        )
+        detail = f"{_UNBUILT}: {verdict.detail}" if stillborn else verdict.detail
+        return Characterised(name=name, kind=kind, word=word, holds=False, reading=reading, detail=detail, diff=diff)
     return _row(kind, name, verdict, diff)
+
+
+def _stillborn(verdict: Verdict) -> bool:
+    """Whether no test ran, for what was judged does not build. Where a referee tells of no test, nobody knows."""
+    return verdict.reading == "NO_BUILD" and {test.reading for test in verdict.tests} == {"NOT_RUN"}
 
 
 def _row(kind: Kind, name: str, verdict: Verdict, diff: str) -> Characterised:

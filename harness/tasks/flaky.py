@@ -23,7 +23,7 @@ def flaky(rounds: Sequence[Sequence[Characterised]]) -> tuple[Flaky, ...]:
     """Whatever differs between rounds of the same candidates in the same order."""
     found = []
     for rows in zip(*rounds, strict=True):
-        name = f"{rows[0].kind} {rows[0].name}"
+        name = rows[0].called
         whole = tuple(row.reading or row.word for row in rows)
         if len({row.said for row in rows}) > 1:
             found.append(Flaky(candidate=name, test="", readings=whole))

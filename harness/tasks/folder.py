@@ -187,9 +187,8 @@ def _check_suite(path: Path, table: ProctorTable, task: Task) -> None:
     files = {name.partition("::")[0] for name in table.ids}
     absent = sorted(name for name in files if name not in task.sealed.tests)
     if absent:
-        raise TaskError(
-            f"{path}: ids name {', '.join(absent)}: not in tests/, which has {', '.join(task.sealed.tests)}"
-        )
+        there = ", ".join(task.sealed.tests) or "no file"
+        raise TaskError(f"{path}: ids name {', '.join(absent)}: not in tests/, which has {there}")
     if "statement" in table.extras and _derived(table, task.sealed.solution) != task.open.extras["statement"]:
         raise TaskError(
             f"{path}: extras/statement.md is not, word for word, what its tool derives from solution/. Write it with "

@@ -38,9 +38,11 @@ class _Mutant(BaseModel):
 def mutants(sealed: SealedHalf) -> dict[str, Tree]:
     """
     The mutated references by name. Raises `TaskError` for a file that is no mutant, and for an edit whose text does not
-    stand exactly once in the reference or changes nothing: a mutant that is the reference would measure nothing.
+    stand exactly once in the reference or changes nothing. So it does where all edits together give the reference
+    again, which would measure nothing, or another mutant, which would count one fault twice.
     """
     made: dict[str, Tree] = {}
+    by_tree = {sealed.solution.digest: "the reference itself"}
     for path in sealed.mutants:
         name, dot, kind = path.rpartition(".")
         if kind != "toml" or not dot or "/" in path:
@@ -50,6 +52,9 @@ def mutants(sealed: SealedHalf) -> dict[str, Tree]:
         except (ValueError, ValidationError) as error:
             raise TaskError(f"mutants/{path} is no mutant: {error}") from None
         made[name] = _edited(path, mutant, sealed.solution)
+        same = by_tree.setdefault(made[name].digest, f"what mutants/{path} gives too")
+        if same != f"what mutants/{path} gives too":
+            raise TaskError(f"mutants/{path}: its edits together give {same}: expected a fault of its own")
     return made
 
 

@@ -16,9 +16,10 @@ from typer.testing import CliRunner, Result
 from cells.busy import busy_machine
 from cells.cli import app
 from cells.run import run
-from harness.errors import TaskError, UsageError
+from harness.errors import RefereeError, TaskError, UsageError
+from harness.experiment import RefereeLimitsEntry
 from harness.record import read_entries
-from harness.walls import ExecResult
+from harness.walls import Caps, ExecResult
 from referees.null import NullReferee
 from tests.cells.houses import Quiet, fakes, frozen_run, outcomes, write_experiment
 from tests.fake_workspace import Call, FakeBackend
@@ -84,10 +85,38 @@ def test_a_wrecked_suite_lets_the_mutant_survive_and_is_refused(house: Any, tmp_
     place = wrecked(tmp_path)
     one, code = found(str(place), *OWN)
     assert (code, one["holds"], one["least_margin"]) == (3, False, 0)
-    assert one["why"] == ["mutant sign_lost was survived (PASS)"]
+    assert one["why"] == ["mutant sign_lost: survived (PASS)"]
     shown = check(str(place), *OWN)
     assert shown.exit_code == 3
     assert "mutant sign_lost: survived (PASS, 0 of 1 tests fail)" in shown.stdout
+
+
+def test_a_reason_is_told_whole_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suite that can't run is why nobody could be measured: its end may be what tells, and it stands there once."""
+    reason = f"token {'0' * 16}: the suite can't be read\n{'x' * 400}\nE  SyntaxError: line 3"
+
+    class Broken(PrintedAnswersReferee):
+        count = 0
+
+        async def judge(self, *_: Any) -> Any:
+            Broken.count += 1
+            raise RefereeError(reason.replace("0" * 16, f"{Broken.count:016x}"))
+
+    with fakes(monkeypatch, FakeBackend(name="docker"), **{"referees_printed-answers": Broken}):
+        shown = check(str(TASK_FOLDER), *OWN)
+        one, _code = found(str(TASK_FOLDER), *OWN)
+    assert shown.exit_code == 3
+    assert "    E  SyntaxError: line 3\n" in shown.stdout
+    assert shown.stdout.count("SyntaxError") == 1
+    assert "mutant sign_lost: not measured (no reading) as reference\n" in shown.stdout
+    assert one["why"][0].startswith("reference: not measured (token ")
+    assert one["why"][0].endswith("xxx...)")
+
+
+def test_a_folder_is_judged_under_the_limits_of_a_run(house: Any) -> None:
+    """A referee's rooms have what an experiment gives them: in smaller ones a verdict would be another."""
+    check(str(TASK_FOLDER), *OWN)
+    assert {room.walls.caps for room in house.opened} == {Caps(**RefereeLimitsEntry().model_dump())}
 
 
 def test_the_table_sums_over_tasks(house: Any, tmp_path: Path) -> None:
@@ -205,4 +234,4 @@ def test_a_suite_that_was_found_wanting_withdraws_its_task(monkeypatch: pytest.M
     classes = {(outcome.cell.task, outcome.outcome_class) for outcome in found_in}
     assert classes == {("Fake/0", "PASS"), ("Fake/1", "REFUSED"), ("Fake/2", "PASS")}
     (why,) = {outcome.end.detail for outcome in found_in if outcome.outcome_class == "REFUSED"}  # type: ignore[union-attr]
-    assert "battery odd was accepted (PASS)" in why
+    assert "battery odd: accepted (PASS)" in why

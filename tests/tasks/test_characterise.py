@@ -11,13 +11,21 @@ from harness.errors import RefereeError
 from harness.tasks.characterise import Characterised, characterise, least_margin
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Exhibit, Tree
-from harness.values import Evidence, Standing, TierReading, Verdict
+from harness.values import Evidence, Standing, TestReading, TierReading, Verdict
 
-STANDINGS: Mapping[str, Standing] = {"PASS": "accepted", "FAIL": "rejected", "UNSCORABLE": "unscorable"}
+STANDINGS: Mapping[str, Standing] = {
+    "PASS": "accepted",
+    "FAIL": "rejected",
+    "NO_BUILD": "rejected",
+    "UNSCORABLE": "unscorable",
+}
 
 
 class Sayer:
-    """Reads `READING PASSED` from the file `say` of the exhibit; BROKEN is the referee's own failure."""
+    """
+    Reads `READING PASSED [TEST...]` from the file `say` of the exhibit, the readings of tests last; BROKEN is the
+    referee's own failure.
+    """
 
     name = "sayer"
     classes = STANDINGS
@@ -36,12 +44,14 @@ class Sayer:
 
     async def judge(self, exhibit: Exhibit, task: OpenHalf, sealed: SealedHalf, rooms: Any) -> Verdict:
         """What the file says."""
-        reading, passed = exhibit.tree.text("say").split()
+        reading, passed, *said = exhibit.tree.text("say").split()
         if reading == "BROKEN":
             raise RefereeError("out of order")
         tier = TierReading(tier="suite", reading=reading, passed=int(passed), total=9)
         evidence = Evidence(code=exhibit.digest, suite="s", execution="e")
-        return Verdict(reading=reading, standing=STANDINGS[reading], evidence=evidence, tiers=(tier,), detail="said")
+        tests = tuple(TestReading(id=str(index), reading=word) for index, word in enumerate(said))
+        standing = STANDINGS[reading]
+        return Verdict(reading=reading, standing=standing, evidence=evidence, tiers=(tier,), tests=tests, detail="said")
 
     def public_check(self, task: OpenHalf, sealed: SealedHalf, rooms: Any) -> Any:
         """None."""
@@ -75,6 +85,27 @@ async def test_words() -> None:
         ("d", "mutant", "not measured", False),
     ]
     assert (found["a"].failed, found["a"].total, found["c"].reading, found["c"].detail) == (2, 9, None, "out of order")
+
+
+@pytest.mark.anyio
+async def test_a_mutant_that_does_not_build_measures_nothing() -> None:
+    """
+    No test ran, and any suite would reject it. Where a test did run, or the referee tells of none, it is killed; a
+    degenerate candidate is rejected whatever did it.
+    """
+    said = {"a": "NO_BUILD 0 NOT_RUN NOT_RUN", "b": "NO_BUILD 0 FAIL NOT_RUN", "c": "NO_BUILD 0", "d": "FAIL 0 NOT_RUN"}
+    found = await rows(made(**said))
+    assert [found[name].word for name in said] == ["not measured", "killed", "killed", "killed"]
+    assert (found["a"].holds, found["a"].reading, found["a"].failed) == (False, "NO_BUILD", None)
+    assert found["a"].detail == "it does not build, so that no test ran: plant a fault in what builds: said"
+    assert least_margin([found["a"]]) is None
+
+    class Unbuilt(Sayer):
+        def battery(self, task: OpenHalf, sealed: SealedHalf) -> Mapping[str, Tree]:
+            return {"empty": Tree.of({"say": said["a"]})}
+
+    [row] = await characterise(Unbuilt(), made(), None, kinds=["battery"])  # type: ignore[arg-type]
+    assert (row.word, row.holds) == ("rejected", True)
 
 
 @pytest.mark.anyio

@@ -180,6 +180,30 @@ def test_a_part_that_is_a_file_is_refused(folder: Path, part: str) -> None:
         load_folder(folder)
 
 
+def test_a_folder_that_is_too_large_is_refused_before_it_is_read(folder: Path) -> None:
+    """A hole of three gigabytes takes no room on the disk, and would take all of the memory."""
+    with (folder / "environment" / "big").open("wb") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(TaskError, match=r"holds more than 268435456 bytes, and big alone has 3221225472: .*image"):
+        load_folder(folder)
+    os.truncate(folder / "environment" / "big", 1 << 20)
+    assert len(load_folder(folder).open.environment["big"]) == 1 << 20
+
+
+def test_mutants_that_are_the_reference_or_each_other_are_refused(folder: Path) -> None:
+    """Each of its edits changes something, and together they change nothing; or one fault is planted twice."""
+    text = (folder / "mutants" / "minus.toml").read_text()
+    back = '\n[[edit]]\nfile = "solution.py"\nfind = "a - b"\nreplace = "{}"\n'
+    (folder / "mutants" / "two.toml").write_text(text + back.format("a + b"))
+    with pytest.raises(TaskError, match=r"mutants/two.toml: its edits together give the reference itself"):
+        load_folder(folder)
+    (folder / "mutants" / "two.toml").write_text(text.replace("subtracts", "takes away"))
+    with pytest.raises(TaskError, match=r"two.toml: its edits together give what mutants/minus.toml gives too"):
+        load_folder(folder)
+    (folder / "mutants" / "two.toml").write_text(text + back.format("a * b"))
+    assert len(mutants(load_folder(folder).sealed)) == 2
+
+
 def test_a_name_that_is_no_text_is_refused(folder: Path) -> None:
     """No digest could be made of it."""
     os.close(os.open(os.fsencode(folder / "tests") + b"/\xff", os.O_CREAT))
