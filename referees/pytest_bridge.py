@@ -21,7 +21,7 @@ from harness.tree import Tree
 from referees import pytest_bundle
 from referees.frame_line import CLOSED, Line
 from referees.pytest_room import Bounds, Fault, SubjectRoom
-from referees.pytest_wire import LINEAGE, WireError, frame, raw_frame
+from referees.pytest_wire import FRAME, LABEL, LINEAGE, WireError, frame, raw_frame
 
 __all__ = ["Hearing", "Order", "hear"]
 
@@ -87,6 +87,8 @@ def _offered(found: Any, interface: Sequence[Mapping[str, Any]]) -> dict[str, An
             if len(chain) > LINEAGE or not all(label.isidentifier() for _, label in chain):
                 raise ValueError("no lineage of a class")
             names[f"{module['module']}.{name}"] = {"chain": chain, "base": str(lineage["base"])}
+    if len(json.dumps(names)) > FRAME // 2:
+        raise ValueError("more than the judge can be told")
     return names
 
 
@@ -94,7 +96,7 @@ def _handle(found: Any) -> list[Any]:
     number, label = found
     if type(number) is not int or type(label) is not str:
         raise ValueError("not a handle")
-    return [number, label[:80]]
+    return [number, label[:LABEL]]
 
 
 async def hear(order: Order, rooms: RoomOpener) -> Hearing:

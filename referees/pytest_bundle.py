@@ -23,7 +23,7 @@ _PACKAGES = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pyg
 _DISTRIBUTIONS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
 _LEXERS = frozenset({"__init__.py", "_mapping.py", "python.py", "diff.py"})
 _SENT = {
-    "judge": ("pytest_wire", "pytest_confine", "pytest_watch", "pytest_remote", "pytest_judge"),
+    "judge": ("pytest_wire", "pytest_confine", "pytest_watch", "pytest_raised", "pytest_remote", "pytest_judge"),
     "subject": ("pytest_wire", "pytest_confine", "pytest_watch", "pytest_subject", "pytest_monitor"),
 }
 _OURS = (

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from referees.pytest_remote import Client, SubjectModule
 from referees.pytest_watch import POLL_S, Watch, adopt
-from referees.pytest_wire import LOAD, frame, read_frame, take_channel, write_all
+from referees.pytest_wire import LABEL, LOAD, frame, read_frame, take_channel, write_all
 
 if TYPE_CHECKING:
     import pytest
@@ -67,7 +67,13 @@ class Reporter:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Send the phase as pytest reports it, and what became of the subject by then."""
-        report = yield
+        try:
+            report = yield
+        except Exception as error:  # noqa: BLE001 - pytest can't show what was raised, which the subject may have made
+            if call.excinfo is None:
+                raise
+            shown = f"{type(error).__name__} while what was raised was shown"
+            report = _plain_report(item, call, shown)
         failed = report.outcome == "failed" and call.excinfo is not None
         self.send(
             "phase",
@@ -76,7 +82,7 @@ class Reporter:
             outcome=report.outcome,
             xfail=hasattr(report, "wasxfail"),
             fault=self.client.fault,
-            raised=call.excinfo.type.__name__ if failed and call.excinfo is not None else None,
+            raised=call.excinfo.type.__name__[:LABEL] if failed and call.excinfo is not None else None,
             **(self._detail(call) if failed else {}),
         )
         return report
@@ -95,6 +101,15 @@ class Reporter:
         said = f"{kind}: {text}" if text else kind
         answer = f"; the subject's last answer: {self.client.last}" if self.client.last else ""
         return {"line": source[:DETAIL], "detail": f"{said}{answer}"[:DETAIL]}
+
+
+def _plain_report(item: pytest.Item, call: pytest.CallInfo[None], shown: str) -> pytest.TestReport:
+    """The report of a failed phase, without what was raised there."""
+    import pytest
+
+    when = call.when
+    assert when != "collect"  # that is no phase of a test
+    return pytest.TestReport(item.nodeid, item.location, {}, "failed", shown, when)
 
 
 def _wrapped() -> None:

@@ -128,6 +128,8 @@ class Monitor:
             if not body.startswith(number):
                 raise Over("breach:it answered a request that nobody made")
             answer = body[len(number) :]
+            if len(answer) > FRAME:
+                raise Over(f"breach:a message of {len(answer)} bytes: expected at most {FRAME}")
             self.awaited = None
             if self.last:
                 raise Over("done:" if answer == b"bye" else "breach:it did not take its leave")

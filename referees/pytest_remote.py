@@ -2,8 +2,8 @@
 What the withheld suite holds in the subject's place: stand-ins that forward calls and compare nothing but plain data.
 
 A `Remote` is equal to itself alone, so an object whose `__eq__` always agrees never gets to run. An exception of the
-subject's is raised here as a class made here. This file runs inside workspaces, so it uses the standard library and
-`pytest_wire` only.
+subject's is raised here as a class made here. This file runs inside workspaces, so it uses the standard library,
+`pytest_wire` and `pytest_raised` only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import types
 from collections.abc import Callable, Iterator, MutableSequence
 from typing import Any
 
-from referees.pytest_wire import LINEAGE, WireError, frame, pack, read_frame, unpack, write_all
+from referees.pytest_raised import made_from
+from referees.pytest_wire import CLASSES, HANDLES, LABEL, LINEAGE, WireError, frame, pack, read_frame, unpack, write_all
 
 CRASH = "CRASH"
 IS_METHOD = object()
@@ -72,7 +73,8 @@ class Client:
             # what came is the subject's, and may be anything
             raise self.gone(CRASH, f"an answer that is none: {nonsense}") from None
         if raised is None:
-            self.last = _brief(value)
+            if value is not IS_METHOD and value is not IS_END:
+                self.last = _brief(value)
             return value
         self.last = _brief(raised)
         raise raised
@@ -100,7 +102,9 @@ class Client:
         if type(number) is not int or type(name) is not str:
             raise WireError("not a handle")
         if number not in self.remotes:
-            self.remotes[number] = Remote(self, number, name)
+            if len(self.remotes) >= HANDLES:
+                raise WireError(f"more than {HANDLES} objects of the subject's")
+            self.remotes[number] = Remote(self, number, name[:LABEL])
         return self.remotes[number]
 
     def exception_class(self, lineage: dict[str, Any]) -> type[Exception]:
@@ -116,7 +120,10 @@ class Client:
             if type(number) is not int or type(name) is not str:
                 raise WireError("not an exception")
             if number not in self.classes:
-                self.classes[number] = type(name, (kind,), {"__str__": _own_text, "__module__": "subject"})
+                if len(self.classes) >= CLASSES:
+                    raise WireError(f"more than {CLASSES} exception classes of the subject's")
+                own = {"__str__": _own_text, "__module__": "subject"}
+                self.classes[number] = type(name[:LABEL], (kind,), own)
             kind = self.classes[number]
         return kind
 
@@ -125,12 +132,9 @@ class Client:
         if "exit" in data:
             return self.gone(CRASH, f"the subject ended its process: {str(data['exit'])[:300]}")
         kind = self.exception_class(data)
-        args = [unpack(item, self.remote) for item in data["args"]]
-        try:
-            made = kind(*args) if not data["chain"] else kind.__new__(kind, *args)
-        except Exception:  # noqa: BLE001 - a built-in class that wants other arguments (UnicodeDecodeError, say)
-            made = kind.__new__(kind)
-        made.args = tuple(args)
+        args = tuple(unpack(item, self.remote) for item in data["args"])
+        made = made_from(kind, args, own=bool(data["chain"]))
+        made.args = args
         made.__dict__["_text"] = str(data["text"])
         return made
 
@@ -197,6 +201,8 @@ class Remote:
     One of the subject's objects, functions, classes or modules. What can be done with it: call it, get, set and delete
     attributes and items, iterate, `len`, `in`, `bool`, `str`, `with`, and `isinstance(x, it)`. Equality is identity.
     """
+
+    __slots__ = ("_client", "_name", "_number")
 
     def __init__(self, client: Client, number: int, name: str) -> None:
         object.__setattr__(self, "_client", client)

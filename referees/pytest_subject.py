@@ -17,6 +17,8 @@ import signal
 import sys
 import types
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 from referees.pytest_confine import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, install, prctl, watcher_filter
@@ -194,6 +196,9 @@ def become_subject(reader: int, writer: int, folder: str, order: dict[str, Any])
     os.setsid()
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_DUMPABLE, 1)  # what it may look at of itself is what any process may
+    with suppress(OSError):
+        # Where files or memory that no process holds fill the room, the kernel ends its watcher last.
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     os.chdir(folder)
     sys.path.insert(0, folder)
     sys.dont_write_bytecode = True

@@ -4,7 +4,8 @@ The type table of the `pytest` referee: what may cross between the suite and the
 This file runs inside workspaces too, so it uses the standard library only. A value crosses by its *exact* type: None,
 bool, int, float, str, bytes, bytearray, list, tuple, dict, set and frozenset, nested as deep as `DEPTH`. Everything
 else stays where it is and crosses as a handle. Nothing is pickled, so that nothing of the subject's ever runs where
-the expected values are.
+the expected values are. Of handles and of exception classes a suite takes `HANDLES` and `CLASSES`, each with a name of
+`LABEL` characters: what stands for them there is never let go.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ DEPTH = 64
 NODES = 200_000
 HASHED = 20_000
 LINEAGE = 32
+CLASSES = 10_000
+HANDLES = 500_000
+LABEL = 80
 FRAME = 4 << 20
 LOAD = 160 << 20
 LAST, LAST_BYTES = b"Q", 10

@@ -116,14 +116,18 @@ class Far:
         """The last request."""
         return json.loads(read_frame(self.reader)[1])
 
+    def close(self) -> None:
+        """Close all four ends."""
+        for end in self.ends:
+            os.close(end)
+
 
 @pytest.fixture
 def far() -> Iterator[Far]:
     """A subject at the other end of two pipes."""
     made = Far()
     yield made
-    for end in made.ends:
-        os.close(end)
+    made.close()
 
 
 def test_a_call_and_its_answer(far: Far) -> None:
