@@ -85,7 +85,8 @@ def _setting_lines(options: dict[str, Any], fence: dict[str, Any]) -> Iterator[s
     cap, prelude = options["hidden_cap"], "on" if options["prelude"] else "off"
     tier = "all plus inputs" if cap == "all" else f"the first {cap} plus inputs"
     like = "" if cap == "all" and not options["prelude"] else f" ({_EVALPLUS})"
-    yield f"hidden tests: {tier} of each task; prelude {prelude}{like}"
+    early = "" if options["public_tier"] == "full" else "public tests: up to the first violation; "
+    yield f"{early}hidden tests: {tier} of each task; prelude {prelude}{like}"
     looked = f"; {fence['facts_that_agree']} facts looked at, as asked" if fence["facts_that_agree"] else ""
     yield printable(
         f"rooms: {fence['backend']}, image {fence['image']} {fence['image_digest'][:12]}, "

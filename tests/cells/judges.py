@@ -44,7 +44,14 @@ class ScriptedJudge:
 
     def __call__(self, options: Mapping[str, Any]) -> ScriptedJudge:
         """Made with options, as a referee is."""
-        kept = {"hidden_cap": 300, "prelude": True, "memory_bytes": 1 << 20, "file": "solution.py", **options}
+        kept = {
+            "hidden_cap": 300,
+            "public_tier": "full",
+            "prelude": True,
+            "memory_bytes": 1 << 20,
+            "file": "solution.py",
+            **options,
+        }
         self.options = SimpleNamespace(**kept, model_dump=lambda mode: kept)
         return self
 

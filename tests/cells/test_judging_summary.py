@@ -96,6 +96,8 @@ def test_gaps_and_settings_are_said(bench: Bench) -> None:
     assert f"results: {bench.out}" in said
     as_evalplus = text(bench, options={"hidden_cap": "all", "prelude": False})
     assert "hidden tests: all plus inputs of each task; prelude off\n" in as_evalplus
+    early = text(bench, options={"public_tier": "to-first-violation"})
+    assert "\npublic tests: up to the first violation; hidden tests: the first 300" in early
 
 
 def test_chat_answers_that_were_judged_as_they_stand_are_told(bench: Bench) -> None:
