@@ -25,6 +25,7 @@ from cells.planned import refuse_unreadable
 from cells.population import refuse_foreign_pool
 from cells.price_lists import refuse_cards
 from cells.promotion.confirming import promotion_bytes, promotion_pins, refuse_unpromoted
+from cells.room_memory import refuse_small_rooms
 from cells.seed_spaces import refuse_shared_namespace
 from harness import plugins
 from harness.arm_folder import files_of
@@ -101,6 +102,7 @@ async def _weigh(
     """The registration that the file at `path` comes to, unless something of it is refused; nothing is written."""
     experiment, identities = await settle(experiment, say=say)
     parts = assemble(experiment, SourceOrigin(path.parent))
+    refuse_small_rooms(parts)
     refuse_leaking_tasks(parts.tasks.values())
     refuse_cards(experiment, parts.cards, identities, clock)
     registration = await _register(parts, identities, source=str(path), clock=clock, promotions=promotions)
@@ -164,6 +166,7 @@ async def settle_for_judging(path: Path, *, clock: Clock, say: Say) -> Frozen:
     if experiment.workspace.backend == AUTO:
         experiment = _replaced(experiment, await _settled_backend(experiment.workspace.image, say), experiment.models)
     parts = assemble(experiment, SourceOrigin(path.parent))
+    refuse_small_rooms(parts)
     registration = await _register(parts, {}, source=str(path), clock=clock)
     return Frozen(registration=registration, parts=parts, identities={}, folder=path.parent)
 
@@ -174,6 +177,7 @@ async def settle_for_pools(path: Path, *, clock: Clock, say: Say) -> Frozen:
     # A pool is of all units, and is made before it is pinned.
     experiment = experiment.model_copy(update={"population": None})
     parts = assemble(experiment, SourceOrigin(path.parent))
+    refuse_small_rooms(parts)
     refuse_leaking_tasks(parts.tasks.values())
     registration = await _register(parts, identities, source=str(path), clock=clock)
     return Frozen(registration=registration, parts=parts, identities=identities, folder=path.parent)

@@ -28,6 +28,7 @@ from referees.evalplus_line import Line, Means, open_line
 from referees.evalplus_options import read_options
 from referees.evalplus_suite import Suite, Suites
 from referees.evalplus_tiers import CLASSES
+from referees.room_memory import OWN_BYTES, ample
 
 __all__ = ["EvalPlusReferee"]
 
@@ -45,6 +46,7 @@ class EvalPlusReferee:
     def __init__(self, options: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         self.options = read_options({**(options or {}), **named})
         self._suites, self._store = Suites(self.options), ExpectedStore()
+        self._least = self.options.memory_bytes + OWN_BYTES
 
     def suite(self, sealed: SealedHalf) -> Mapping[str, Any]:
         """
@@ -79,16 +81,21 @@ class EvalPlusReferee:
         """
         A line that judges many exhibits in one kept room. With `cache`, verdicts are looked for and kept there, by the
         suite, `image` (the digest of the rooms' image) and the exhibit; without it every judgement is an execution.
-        Raises `ValueError` for a cache without an image.
+        Raises `ValueError` for a cache without an image. A room with too little memory for `memory_bytes` raises
+        `RefereeError` from whatever is to be judged in it.
         """
         means = Means(
             options=self.options, suites=self._suites, store=self._store, clock=self.clock, cache=cache, image=image
         )
-        return open_line(means, rooms)
+        return open_line(means, ample(rooms, least=self._least, option="memory_bytes"))
 
     def cache_at(self, folder: Path, *, damaged: Callable[[Path], None]) -> VerdictCache:
         """A cache of verdicts for lines, in a folder; `damaged` is told of each file there that can't be believed."""
         return VerdictCache(folder, damaged=damaged)
+
+    def room_bytes(self, sealed: SealedHalf) -> int:
+        """The memory that a room must have, in bytes: what one candidate may hold, and the zygote's own."""
+        return self._least
 
     def weight(self, sealed: SealedHalf) -> float:
         """CPU seconds that the reference took on all calls, as far as that is known: 0 before it first ran."""

@@ -28,7 +28,7 @@ class EvalPlusOptions(BaseModel):
     """Whether the prompt's imports, helpers and constants run before the candidate."""
 
     memory_bytes: int = Field(default=2 << 30, ge=64 << 20)
-    """Address space of one candidate, in bytes. The room must allow as much."""
+    """Address space of one candidate, in bytes. A room with less than this and 64 MiB is refused."""
 
     min_time_s: float = Field(default=1.0, gt=0, le=600)
     """The least CPU time that a call may take, in seconds. Building may take twice that."""
