@@ -19,7 +19,15 @@ _SENT = {
 _DECIDE = (
     *("command", "command_bridge", "command_bundle", "command_card", "command_screen", "command_stub"),
     *("command_subject_line", "frame_line"),
-    *("command_report", "command_readers", "command_cargo", "command_go", "command_junit", "command_tap"),
+    *(
+        "command_report",
+        "command_readers",
+        "command_cargo",
+        "command_counts",
+        "command_go",
+        "command_junit",
+        "command_tap",
+    ),
 )
 
 _BOOT = """\

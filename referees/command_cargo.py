@@ -11,11 +11,11 @@ from referees.command_report import DETAIL, MOST, Told, Unreadable
 __all__ = ["read_cargo"]
 
 _WORDS = {"ok": "passed", "FAILED": "failed", "ignored": "skipped", "failed": "failed", "timeout": "failed"}
-_RUNNING = re.compile(r"running (\d+) tests?")
+_RUNNING = re.compile(r"running (\d{1,6}) tests?")
 _TEST = re.compile(r"test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?")
 _SLOW = re.compile(r"test \S+ has been running for over \d+ seconds")
 _RESULT = re.compile(
-    r"test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored; 0 measured; \d+ filtered out"
+    r"test result: (ok|FAILED)\. (\d{1,6}) passed; (\d{1,6}) failed; (\d{1,6}) ignored; 0 measured; \d+ filtered out"
     r"(?:; finished in [\d.]+s)?"
 )
 _HEAD = re.compile(r"---- (\S+) stdout ----")

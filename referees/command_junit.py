@@ -2,12 +2,13 @@
 Reads JUnit's XML, as `ctest --output-junit` and many others write it.
 
 By the expat parser of the standard library, with what could hide or multiply content refused where it begins: document
-types and with them all entities, processing instructions, comments, elements that the format does not know, and test
-cases inside a text.
+types and with them all entities, processing instructions, comments, elements that the format does not know, test cases
+inside a text, and failures inside one that is taken as it stands.
 """
 
 from __future__ import annotations
 
+import re
 import xml.parsers.expat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,10 @@ _INSIDE: Mapping[str, frozenset[str]] = {
     "properties": frozenset({"property"}),
     **{name: frozenset({"stackTrace", *_TEXTS}) for name in _FAILED},
 }
+_CASE = re.compile(r"<testcase")
+_RESULT = re.compile(r"</?(?:testcase|testsuites?|failure|error|skipped|flaky\w+|rerun\w+)[\s/>]")
+_LONGEST = 40
+"""Characters of a text that are looked at again with what follows: it comes in pieces."""
 _STATUS = {"run": "passed", "fail": "failed", "notrun": "skipped", "disabled": "skipped"}
 
 
@@ -64,6 +69,8 @@ def read_junit(data: bytes) -> list[Told]:
     parser.EndElementHandler = reader.stop
     parser.CharacterDataHandler = reader.text
     parser.StartDoctypeDeclHandler = _refuse("a document type")
+    parser.StartCdataSectionHandler = reader.verbatim
+    parser.EndCdataSectionHandler = reader.escaped
     parser.EntityDeclHandler = _refuse("an entity")
     parser.ProcessingInstructionHandler = _refuse("a processing instruction")
     parser.CommentHandler = _refuse("a comment")
@@ -87,6 +94,16 @@ class _Reader:
         self.path: list[str] = []
         self.suites: list[_Suite] = []
         self.case: _Case | None = None
+        self.hiding = _CASE
+        self.tail = ""
+
+    def verbatim(self) -> None:
+        """Text begins in which nothing is escaped: whatever is in it, the parser does not see."""
+        self.hiding = _RESULT
+
+    def escaped(self) -> None:
+        """It ends."""
+        self.hiding = _CASE
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """An element begins."""
@@ -94,6 +111,7 @@ class _Reader:
         if name not in _INSIDE.get(above, frozenset()) or len(self.path) >= DEPTH:
             raise Unreadable(f"an element {name[:40]!r} in {above or 'the report'!r}")
         self.path.append(name)
+        self.tail = ""
         if name in _SUITES:
             self.suites.append(_Suite(attributes))
         elif name == "testcase":
@@ -105,8 +123,12 @@ class _Reader:
     def text(self, text: str) -> None:
         """Text inside an element: a failure's, and what a test put out, is kept for people."""
         inside = self.path[-1] if self.path else ""
-        if "<testcase" in text:
-            raise Unreadable(f"a test case inside the text of {inside!r}, where a program's output may have hidden it")
+        seen = self.tail + text
+        if self.hiding.search(seen):
+            raise Unreadable(
+                f"a test's result inside the text of {inside!r}: a program's output may have hidden it there"
+            )
+        self.tail = seen[-_LONGEST:]
         if inside in {*_SUITES, "testcase", "properties"} and text.strip():
             raise Unreadable(f"text in {inside!r}: {text.strip()[:40]!r}")
         if self.case is not None and inside in {*_FAILED, *_TEXTS}:
@@ -117,6 +139,7 @@ class _Reader:
     def stop(self, name: str) -> None:
         """An element ends."""
         self.path.pop()
+        self.tail = ""
         if name == "testcase" and self.case is not None:
             self._close(self.case)
             self.case = None

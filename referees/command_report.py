@@ -13,6 +13,9 @@ DETAIL = 600
 MOST = 20_000
 """Tests in one report."""
 
+NESTED = 100
+"""Names from the outermost test to the innermost."""
+
 
 class Unreadable(Exception):  # noqa: N818 - it says what the report is
     """A report that does not say what happened: malformed, at odds with itself, or not of the declared suite."""
@@ -65,10 +68,14 @@ def leaves(found: Sequence[Found], name: Callable[[tuple[str, ...]], str]) -> li
     """
     if len(found) > MOST:
         raise Unreadable(f"{len(found)} tests: expected at most {MOST}")
+    deepest = max((len(item.path) for item in found), default=0)
+    if deepest > NESTED:
+        raise Unreadable(f"tests nested {deepest} deep: expected at most {NESTED}")
+    known = {item.path for item in found}
     above: set[tuple[str, ...]] = set()
     troubled: set[tuple[str, ...]] = set()
     for item in found:
-        prefixes = [item.path[:length] for length in range(1, len(item.path))]
+        prefixes = known.intersection(item.path[:length] for length in range(1, len(item.path)))
         above.update(prefixes)
         if item.word != "passed":
             troubled.update(prefixes)

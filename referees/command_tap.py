@@ -16,7 +16,7 @@ STEP = 4
 
 _PLAN = re.compile(r"1\.\.(\d{1,6})(?:\s+#(.*))?")
 _TEST = re.compile(r"(not )?ok\b(?:\s+(\d{1,6}))?(?:\s+-)?(?:\s+(.*))?")
-_HIDDEN = re.compile(r"\bnot ok\b|\bok \d")
+_HIDDEN = re.compile(r"not ok|\bok \d")
 _DIRECTIVE = re.compile(r"(?:^|\s)#\s*(skip|todo)\w*(?:\s.*)?$", re.IGNORECASE)
 
 

@@ -69,7 +69,7 @@ class Reporter:
         """Send the phase as pytest reports it, and what became of the subject by then."""
         try:
             report = yield
-        except Exception as error:  # noqa: BLE001 - pytest can't show what was raised, which the subject may have made
+        except Exception as error:
             if call.excinfo is None:
                 raise
             shown = f"{type(error).__name__} while what was raised was shown"

@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from referees.command_card import CommandCard
-from referees.command_readers import READERS, read_counts, read_report
+from referees.command_counts import read_counts
+from referees.command_readers import READERS, read_report
 from referees.command_report import Unreadable
 
 LOGS = Path(__file__).parent / "logs" / "command"
