@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
@@ -117,14 +118,19 @@ class DafnyReferee:
     async def _examined(
         self, text: str, made: Contract, sealed: SealedHalf, rooms: RoomOpener, *, nonce: str
     ) -> _Finding:
-        """Verify; where the verifier died or ran out of a clock's time, once more, alone."""
+        """Verify; once more where the verifier died or ran out of a clock's time; if it died again, by proofs alone."""
         files = {made.card.spec: made.spec, made.card.file: text, GOALS: made.goals}
-        report = await verify(files, rooms, self.options, rlimit=made.rlimit, nonce=nonce, proofs=True)
+        prove = partial(verify, files, rooms, self.options, rlimit=made.rlimit, nonce=nonce, proofs=True)
+        report = await prove()
         if report.resolved and not report.whole:
-            report = await verify(files, rooms, self.options, rlimit=made.rlimit, nonce=nonce, proofs=True)
+            report = await prove()
         if not report.resolved:
             return await self._unresolved(files, report, made, rooms, nonce=nonce)
-        if not report.whole and report.exhausted is None:
+        if not (report.whole or report.exhausted):
+            # Its compiler may have died of what its prover refutes: that is no way out.
+            alone = await prove(compiler=False)
+            if alone.whole and alone.with_end("refuted"):
+                return _decided(alone, made)
             await self._still_works(made, sealed, rooms, nonce=nonce)
             return _Finding(reading="UNSCORABLE", detail=f"the verifier died of it: {report.fault}", report=report)
         return _decided(report, made)

@@ -79,16 +79,24 @@ def room_source(name: str) -> str:
 
 
 async def verify(
-    files: Mapping[str, str], rooms: RoomOpener, options: VerifierOptions, *, rlimit: int, nonce: str, proofs: bool
+    files: Mapping[str, str],
+    rooms: RoomOpener,
+    options: VerifierOptions,
+    *,
+    rlimit: int,
+    nonce: str,
+    proofs: bool,
+    compiler: bool = True,
 ) -> Report:
     """
-    Run the verifier over all `files` in their order; without `proofs` the program is only read and resolved.
+    Run the verifier over all `files` in their order; without `proofs` the program is only read and resolved, without
+    `compiler` it is only proved.
 
     Raises `RefereeError` where the room has no verifier or did not answer, and passes on what the workspace raises.
     """
     order = {
         "files": dict(files),
-        "argv": _argv(list(files), rlimit, proofs=proofs),
+        "argv": _argv(list(files), rlimit, proofs=proofs, compiler=compiler),
         "env": _ENV,
         "report": _REPORT,
         "solver": room_source("verifier_solver"),
@@ -110,13 +118,13 @@ async def verify(
     return _read({**_answer(done.stdout, nonce), "seconds": done.seconds}, options)
 
 
-def _argv(names: Sequence[str], rlimit: int, *, proofs: bool) -> list[str]:
+def _argv(names: Sequence[str], rlimit: int, *, proofs: bool, compiler: bool) -> list[str]:
     """
     `/compile:2` has the compiler look at the program whatever the proofs came to: it names what was believed only.
     One error a proof is enough, and one proof at a time keeps the solver's input the same from run to run.
     """
     work = [f"/rlimit:{rlimit}", "/errorLimit:1", "/vcsCores:1", f"/xml:{_REPORT}"] if proofs else ["/noVerify"]
-    return ["dafny", f"/compile:{2 if proofs else 0}", *work, *names]
+    return ["dafny", f"/compile:{2 if proofs and compiler else 0}", *work, *names]
 
 
 def _answer(stdout: bytes, nonce: str) -> dict[str, Any]:

@@ -25,6 +25,14 @@ verifier does not know it passes on to its back end.
 
 Rule = Callable[[Sequence[Token], frozenset[str], str], Iterator[Token]]
 
+_MEMBERS = frozenset(
+    (
+        *("class", "codatatype", "colemma", "const", "constructor", "copredicate", "datatype", "export", "function"),
+        *("import", "iterator", "lemma", "method", "module", "newtype", "predicate", "type"),
+    )
+)
+"""Words that begin another member, and stand in no expression."""
+
 
 def _word(name: str) -> Rule:
     def rule(found: Sequence[Token], allowed: frozenset[str], spec: str) -> Iterator[Token]:
@@ -58,6 +66,37 @@ def _included(found: Sequence[Token], allowed: frozenset[str], spec: str) -> Ite
             yield word
 
 
+def _arrows(found: Sequence[Token], allowed: frozenset[str], spec: str) -> Iterator[Token]:
+    """Types of functions: `->`, `~>`, and `-->`, which ends in the first."""
+    del allowed, spec
+    return (token for token in found if token.kind == "mark" and token.text in ("->", "~>"))
+
+
+def _reading_lambdas(found: Sequence[Token], allowed: frozenset[str], spec: str) -> Iterator[Token]:
+    """
+    Each `=>` that is no `case`'s and has a `reads` before it, in the same brackets and the same member. What is kept by
+    depth: whether a `reads` was seen, and how many cases wait for their `=>` (one may stand in what a lambda reads).
+    """
+    del allowed, spec
+    depths: list[tuple[Token | None, int]] = [(None, 0)]
+    for token in found:
+        reads, cases = depths[-1]
+        if token.text in ("(", "[", "{"):
+            depths.append((None, 0))
+        elif token.text in (")", "]", "}"):
+            depths = depths[:-1] or [(None, 0)]
+        elif token.kind == "word" and token.text in _MEMBERS:
+            depths[-1] = (None, 0)
+        elif (token.kind, token.text) == ("word", "reads"):
+            depths[-1] = (token, cases)
+        elif (token.kind, token.text) == ("word", "case"):
+            depths[-1] = (reads, cases + 1)
+        elif token.text == "=>" and cases:
+            depths[-1] = (reads, cases - 1)
+        elif token.text == "=>" and reads is not None:
+            yield reads
+
+
 def _bodiless(found: Sequence[Token], allowed: frozenset[str], spec: str) -> Iterator[Token]:
     """What stands without a body is told by the second look alone."""
     del found, allowed, spec
@@ -75,6 +114,12 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "...": _word("..."),
         "{:": _attributes,
         "without a body": _bodiless,
+        # A function that is kept in an object, or taken out of one, can come to call itself: nothing looks for its end.
+        "->": _arrows,
+        "a lambda that reads": _reading_lambdas,
+        # A datatype may hold infinite sets of itself, as many as it has values and more.
+        "iset": _word("iset"),
+        "imap": _word("imap"),
     }
 )
 

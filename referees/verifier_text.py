@@ -27,8 +27,8 @@ _TOKEN = re.compile(
     r'|(?P<verbatim>@"(?:[^"]|"")*")'
     r'|(?P<string>"(?:[^"\\\n]|\\.)*")'
     r"|(?P<word>[A-Za-z_?'][A-Za-z0-9_?']*)"
-    r"|(?P<number>[0-9][0-9_a-fA-Fx]*)"
-    r"|(?P<mark>\.\.\.|:=|:\||::|.)"
+    r"|(?P<number>0x[0-9a-fA-F](?:_?[0-9a-fA-F])*|[0-9](?:_?[0-9])*)"
+    r"|(?P<mark>\.\.\.|<?==>|=>|[-~]>|:=|:\||::|.)"
 )
 _BLOCK = re.compile(r"/\*|\*/")
 _DECLARES = frozenset(
@@ -125,14 +125,20 @@ def _block_end(text: str, at: int) -> int:
 
 
 def modules(found: Sequence[Token]) -> list[str]:
-    """The names of the modules that the text declares, at whatever depth."""
+    """The names of the modules that the text declares, at whatever depth; `A.B` is a module `B` inside of `A`."""
     names: list[str] = []
     for place, token in enumerate(found):
         if (token.kind, token.text) == ("word", "module"):
-            name = next(_after_attributes(found[place + 1 :]), None)
-            if name is not None and name.kind == "word":
-                names.append(name.text)
+            names += _path(_after_attributes(found[place + 1 :]))
     return names
+
+
+def _path(found: Iterator[Token]) -> Iterator[str]:
+    """The words of a name with dots, from the first token on."""
+    while (word := next(found, None)) is not None and word.kind == "word":
+        yield word.text
+        if (dot := next(found, None)) is None or dot.text != ".":
+            return
 
 
 def _after_attributes(found: Sequence[Token]) -> Iterator[Token]:

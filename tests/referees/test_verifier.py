@@ -93,6 +93,8 @@ UNDECIDED = answer(C, C, "outofresource!", C, C, printed=UNITS + SUMMARY.format(
         ([LINKS, answer()], "INTERFACE_MISS", "unresolved identifier"),
         ([DIED, DIED, WELL], "UNSCORABLE", "StackOverflow"),
         ([DIED, WELL], "PASS", "5 proofs"),
+        ([DIED, DIED, answer(C, C, "errors!", C, C, status=4)], "VERIFICATION_FAILED", "postcondition violation"),
+        ([DIED, DIED, WELL, WELL], "UNSCORABLE", "the verifier died of it"),
         ([answer(overdue=True)], "RESOURCE_OUT", "600 s for the whole run"),
         ([answer(cpu_s=121.0, status=-9)], "RESOURCE_OUT", "120 s of the processor"),
     ],
@@ -163,6 +165,22 @@ async def test_what_is_no_text_never_reaches_the_verifier(text: str) -> None:
     verdict = await DafnyReferee().judge(Exhibit(tree=Tree()), TASK.open, TASK.sealed, rooms)
     assert (verdict.reading, verdict.tests[0].reading, rooms.orders) == ("NO_BUILD", "NOT_RUN", [])
     assert (verdict.tiers[0].reading, verdict.tiers[0].ran, verdict.tiers[0].passed) == ("NOT_RUN", False, None)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["Spec", "Goals"])
+async def test_a_module_of_the_judges_name_inside_of_another(name: str) -> None:
+    """Its proofs would be taken for the judge's own, and what is refuted there for a fault of the task's."""
+    text = f"{RIGHT}module Other.{name} {{ lemma Bad() ensures false {{ }} }}\n"
+    assert (await judged(WELL, text=text)).reading == "NO_BUILD"
+
+
+@pytest.mark.anyio
+async def test_the_compiler_is_left_out_where_it_died_twice() -> None:
+    """The third run asks for proofs alone."""
+    rooms = RecordedRooms(DIED, DIED, answer(C, C, "errors!", C, C, status=4))
+    await DafnyReferee().judge(Exhibit(tree=TASK.sealed.solution), TASK.open, TASK.sealed, rooms)
+    assert [order["argv"][1] for order in rooms.orders] == ["/compile:2", "/compile:2", "/compile:0"]
 
 
 @pytest.mark.anyio

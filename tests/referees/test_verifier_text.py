@@ -26,6 +26,8 @@ def words(text: str) -> list[str]:
         ("x' y'' a", ["x'", "y''", "a"]),
         ("'a'b '", ["'a'b", "'"]),
         ("a ... :| := ::", ["a", "...", ":|", ":=", "::"]),
+        ("a==>b<==>c=>d -->e~>f", ["a", "==>", "b", "<==>", "c", "=>", "d", "-", "->", "e", "~>", "f"]),
+        ("0abstract 1_0decreases 0xFase 1.5e", ["0", "abstract", "1_0", "decreases", "0xFa", "se", "1", ".", "5", "e"]),
         ('"open\n a', ['"', "open", "a"]),
         ("/* never closed", []),
     ],
@@ -73,6 +75,7 @@ def test_modules_and_bodies() -> None:
     """Names of modules at any depth and behind attributes; bodies, and not the sets of a contract."""
     text = "module {:a} M { module N { } lemma L(s: set<int>) ensures s != {} { var x := {1}; } method P() { } }"
     assert modules(tokens(text)) == ["M", "N"]
+    assert modules(tokens("module A.B /* */ .C { } module {:a} D. { }")) == ["A", "B", "C", "D"]
     plain = text.replace("module N { } ", "")
     assert [plain[start:end] for start, end in bodies(tokens(plain))] == ["{ var x := {1}; }", "{ }"]
 
@@ -96,6 +99,17 @@ def refused(text: str, *more: str, attributes: tuple[str, ...] = ()) -> str | No
         "lemma { /* */ : axiom} L()",
         "{:",
         "lemma {:opaque} {:verify false} L()",
+        "const c := 0abstract module A {}",
+        "class C { const f: C -> bool }",
+        "var f: int --> int;",
+        "method M(f: C ~> int)",
+        "f := () reads c => c.x;",
+        "f := (x: int) requires x > 0 reads c, d.reads(x) => x;",
+        "f := () reads match 0 case _ => {c} => c.x;",
+        "f := () reads var d := c; {d} => 0;",
+        "function F(): int reads c { 0 } const f := () reads c => 0",
+        "datatype D = D(f: iset<D>)",
+        "datatype D = D(f: imap<D, bool>)",
     ],
 )
 def test_each_rule_refuses(text: str) -> None:
@@ -112,6 +126,13 @@ def test_each_rule_refuses(text: str) -> None:
         "decreases n * 2",
         "forall x {:trigger f(x)} :: f(x)",
         "{ } : int",
+        "a := new int[3](i => i);",
+        "function F(): int reads this requires p ==> q { match d case A => 0 case B(n) => n }",
+        "function F(): int reads this ensures match d case A => p case B(n) => q",
+        "function F(): int reads this { 0 } const f := x => x",
+        "function F(f: Fn): bool reads c requires G(x => x)",
+        "if p { case x < 0 => y := -1; case x -y > 0 => y := 1; }",
+        "var isets := imaps;",
     ],
 )
 def test_what_looks_alike_is_let_through(text: str) -> None:

@@ -117,6 +117,73 @@ HOSTILE: list[tuple[str, str, str, str | None]] = [
         "VERIFICATION_FAILED",
         None,
     ),
+    (
+        "a set of what is in no set of its own",
+        _module(
+            _FALSE,
+            more="""  datatype D = D(f: iset<D>)
+  predicate Out(d: D) { d !in d.f }
+  lemma False() ensures false
+  { var d := D(iset x: D | x !in x.f); assert Out(d) == (d !in d.f); assert (d in d.f) == (d !in d.f); }""",
+        ),
+        "SCREENED",
+        "PASS",
+    ),
+    (
+        "a function that calls itself out of an object",
+        _module(
+            _FALSE,
+            more="""  class Knot { ghost var f: Knot ~> int  constructor () { f := (k: Knot) => 1; } }
+  function Step(k: Knot): int reads * { if k.f.requires(k) then 1 + k.f(k) else 0 }
+  method False() ensures false
+  {
+    var c := new Knot();
+    ghost var s: Knot ~> int := Step;
+    c.f := s;
+    assert s.requires(c) && c.f(c) == s(c) == Step(c) == 1 + c.f(c);
+  }""",
+        ),
+        "SCREENED",
+        "PASS",
+    ),
+    (
+        "the same, of a type that is found out",
+        _module(
+            _FALSE,
+            more="""  class Box<T> { ghost var v: T  constructor (t: T) { v := t; } }
+  method False() ensures false
+  {
+    var b := new Box(() => 0);
+    b.v := () reads b, b.v.reads() => if b.v.requires() then 1 + b.v() else 0;
+    assert b.v.requires();
+    assert b.v() == 1 + b.v();
+  }""",
+        ),
+        "SCREENED",
+        "PASS",
+    ),
+    (
+        "a predicate of objects that denies itself",
+        _module(
+            _FALSE,
+            more="""  class D { const v: D -> bool  constructor (t: D -> bool) ensures v == t { v := t; } }
+  method False() ensures false
+  {
+    var l := (x: D) => !x.v(x);
+    var d := new D(l);
+    assert d.v == l && l(d) == !d.v(d);
+    assert d.v(d) == l(d);
+  }""",
+        ),
+        "SCREENED",
+        "PASS",
+    ),
+    (
+        "a module of the specification's name, inside of another",
+        _module("at := -1;") + "module Other.Spec { lemma Bad() ensures false { } }\n",
+        "NO_BUILD",
+        None,
+    ),
     ("a file of the machine", 'include "/etc/passwd"\n' + RIGHT, "SCREENED", "NO_BUILD"),
     ("the judge's file", 'include "goals.dfy"\n' + RIGHT, "SCREENED", "PASS"),
     ("brackets without end", _module(f"at := {_DEEP};"), "NO_BUILD", None),
