@@ -146,6 +146,9 @@ def rescore(
     if as_json:
         print_json(found)
     else:
-        typer.echo(f"{found['identical']} of {found['judged']} verdicts identical")
+        differing = found["differing"]
+        same = sum(row["now"] == row["recorded"] for row in differing)
+        more = f"; {same} of the {len(differing)} that differ have the same reading" if differing else ""
+        typer.echo(f"{found['identical']} of {found['judged']} verdicts identical{more}")
     if found["differing"]:
         end(ExitCode.VERIFICATION_FAILED)

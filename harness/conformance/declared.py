@@ -98,15 +98,20 @@ def same_digest(trial: Trial) -> Row:
 
 
 def tells_changes(trial: Trial) -> Row:
-    """One character changed, in several places of each sealed test: the digest must tell, or the suite be refused."""
+    """
+    One character changed, in several places of each sealed test: of the changes that are taken for a suite at all, the
+    digest must tell one at least. A change that is refused says nothing of the digest.
+    """
     sealed, seen, faults = trial.task.sealed, [], []
     before = _suite(trial.referee, sealed)
     for path in sealed.tests:
         changed = [replace(sealed, tests=tree) for tree in _flips(sealed.tests, path)]
-        told = sum(_suite(trial.referee, other) != before for other in changed)
-        if changed and not told:
-            faults.append(f"{path} was changed in {len(changed)} places, and the digest is the same")
-        seen.append(f"{path}: {told} of {len(changed)} changes told")
+        digests = [_suite(trial.referee, other) for other in changed]
+        taken = [digest for digest in digests if digest != "refused"]
+        told, refused = sum(digest != before for digest in taken), len(digests) - len(taken)
+        if taken and not told:
+            faults.append(f"{path} was changed in {len(taken)} places, and the digest is the same")
+        seen.append(f"{path}: {told} of {len(changed)} changes told" + (f", {refused} refused" if refused else ""))
     if not len(sealed.tests):
         faults.append("not measured: the task has no sealed tests")
     return row(

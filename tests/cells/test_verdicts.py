@@ -161,6 +161,28 @@ async def test_rescoring_says_how_far_it_is(tmp_path, monkeypatch):
     assert told.stderr.splitlines()[-1].startswith("[6/6] ")
 
 
+async def test_rescoring_tells_another_instrument_from_another_reading(tmp_path, monkeypatch):
+    """A referee's new version changes every suite's digest: what an auditor asks is whether a reading moved."""
+    turned: list[str] = []
+
+    async def by_version(verdict: Verdict, _exhibit: Exhibit) -> Verdict:
+        await anyio.lowlevel.checkpoint()
+        if not turned:
+            return verdict
+        moved = len(turned) == 3
+        turned.append("again")
+        changed = replace(verdict, evidence=replace(verdict.evidence, suite="f" * 64))
+        return replace(changed, reading="FAIL", standing="rejected") if moved else changed
+
+    with fakes(monkeypatch, fake_backend(tmp_path), referees_null=referee(by_version)):
+        frozen = await frozen_run(tmp_path)
+        await run(frozen.folder, watcher=Quiet())
+        turned.append("a new version")
+        ended = await anyio.to_thread.run_sync(lambda: CliRunner().invoke(app, ["rescore", str(frozen.folder)]))
+    assert ended.exit_code == 4
+    assert ended.stdout.splitlines()[-1] == "0 of 6 verdicts identical; 5 of the 6 that differ have the same reading"
+
+
 async def test_a_judging_image_is_pinned_and_its_drift_refused(tmp_path, monkeypatch):
     """Rooms start from it, a run refuses another, a rescoring names it."""
     backend = fake_backend(tmp_path)

@@ -154,6 +154,15 @@ class ForgetsTheTests(PrintedAnswersReferee):
         return {"digest": "suite-1"}
 
 
+class KnowsTheShapeOnly(PrintedAnswersReferee):
+    """Refuses what is no suite, and has one digest for all that are."""
+
+    def suite(self, sealed: Any) -> Any:
+        """Always the same; it raises for what can't be read."""
+        super().suite(sealed)
+        return {"digest": "suite-1"}
+
+
 class TakesAnyOption(PrintedAnswersReferee):
     """Passes over what it does not know."""
 
@@ -279,6 +288,7 @@ BAD = [
     (AcceptsEverything, "battery", "silent was PASS"),
     (AcceptsEverything, "bounded", "loops was PASS"),
     (ForgetsTheTests, "suite digest tells changes", "cases.toml was changed in 8 places"),
+    (KnowsTheShapeOnly, "suite digest tells changes", "places, and the digest is the same"),
     (TakesAnyOption, "unknown option", "it was taken"),
     (IsToldTheArm, "signature", "judge takes 'arm'"),
     (OneExecution, "verdicts", "evidence.execution '1' is an earlier execution's"),

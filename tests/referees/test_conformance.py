@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 from harness.conformance.candidates import claiming, emptied, endless, labelled, marked
 from harness.conformance.rows import Conformance
 from harness.conformance.suite import RULES, check_referee
-from harness.errors import UsageError
+from harness.errors import ExperimentError, UsageError
 from harness.tree import Tree
+from harness.workspaces.exhibits import put
 from tests.referees.bad_referees import BAD
 from tests.referees.printed_answers import TASK, PrintedAnswersReferee, rooms
 
@@ -78,6 +80,28 @@ async def test_the_room_of_the_exhibit_is_looked_into() -> None:
     laid = await found(LaysThem, rules={"sealed material"})
     assert laid.rows[0].held is None
     assert "got the exhibit and 2 of 2 lines of the sealed tests" in laid.rows[0].seen
+
+    class LaysOne(PrintedAnswersReferee):
+        """What is expected, without the words around it that stand in the file."""
+
+        async def _one(self, room: Any, command: Any, given: str, expected: str) -> str:
+            await put(room, Tree.of({"expected": expected}))
+            return str(await super()._one(room, command, given, expected))
+
+    cases = TASK.sealed.tests.text("cases.toml")
+    words = cases + '[words]\ngiven = ""\nexpected = "nobody but the referee knows what has to be printed here"\n'
+    task = replace(TASK, sealed=replace(TASK.sealed, tests=Tree.of({"cases.toml": words})))
+    for make, seen in ((LaysOne, "0 of 3 lines of the sealed tests and parts of 1 more"), (PrintedAnswersReferee, "")):
+        one = await check_referee(make, task, rooms, name="printed-answers", rules={"sealed material"})
+        assert one.rows[0].seen == (f"room 1 of 1 got the exhibit and {seen}" if seen else plain.rows[0].seen)
+
+
+def test_the_scaffold_refuses_what_is_no_time() -> None:
+    """NaN is neither below nor above any bound; seconds are numbers."""
+    for seconds in (float("nan"), float("inf"), 0, -1.0, True, "2", None):
+        with pytest.raises(ExperimentError, match=r"wall_s is .* expected seconds above 0"):
+            PrintedAnswersReferee(wall_s=seconds)
+    assert PrintedAnswersReferee(wall_s=2).wall_s == 2.0
 
 
 @pytest.mark.anyio
