@@ -5,8 +5,8 @@ Our `evalplus` referee, in sealed rooms, against EvalPlus 0.3.1: the same sample
     export HUMANEVAL_OVERRIDE_PATH=... MBPP_OVERRIDE_PATH=...
     python bench/evalplus.py --evalplus ep/bin/python [--quick] [--backend bubblewrap --image host] [--json FILE]
 
-For each workload both judge one after the other, both tiers in full ("all" plus inputs), what each computes once per
-task being there already. CPU and memory are those of all processes of each side, from control groups, which takes root.
+For each workload both judge one after the other, all plus inputs being hidden, a tier up to its first violation, what
+each computes once per task being there already. CPU and memory are those of all processes of each side, from control groups, which takes root.
 The floor is what the same calls, up to the first that is not accepted, take in one plain process.
 
 Every sample on which the two differ is printed with its reason, which was tried out, see `evalplus_differences.py`.
@@ -34,7 +34,7 @@ from bench.evalplus_workloads import Benchmark, Sample, loops, mixes, mutant_sam
 from harness import environment
 from referees.evalplus_compare import rule_for
 
-OPTIONS = {"hidden_cap": "all", "public_tier": "to-first-violation", "prelude": False}
+OPTIONS = {"hidden_cap": "all", "prelude": False}
 WORKLOADS = {"references": references, "mix": mixes, "mutants": mutant_samples, "loops": loops}
 LOOPED = 40
 QUICK = {"humaneval": 16, "mbpp": 20}
@@ -51,6 +51,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2, help="candidates judged at a time, by each side (default 2)")
     parser.add_argument("--benchmark", action="append", choices=sorted(QUICK), help="default: both")
     parser.add_argument("--workload", action="append", choices=list(WORKLOADS), help="default: all")
+    parser.add_argument(
+        "--public-tier",
+        default="to-first-violation",
+        choices=("to-first-violation", "full"),
+        help="as EvalPlus without --test-details (the default), or with a reading of each public test",
+    )
     parser.add_argument("--quick", action="store_true", help="a part of the tasks; ends within four minutes")
     parser.add_argument("--cache", type=Path, help="where EvalPlus keeps its ground truth (1 GB)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured there")
@@ -77,7 +83,10 @@ class Comparison:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.peer = Peer(python=options.evalplus, cache=options.cache)
-        self.ours = Ours(backend=options.backend, image=options.image, workers=options.workers, options=OPTIONS)
+        self.ours = Ours(
+            backend=options.backend, image=options.image, workers=options.workers,
+            options={**OPTIONS, "public_tier": options.public_tier},
+        )  # fmt: skip
         self.rows: list[Row] = []
         self.single: OurRun | None = None
 
