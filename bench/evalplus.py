@@ -5,8 +5,9 @@ Our `evalplus` referee, in sealed rooms, against EvalPlus 0.3.1: the same sample
     export HUMANEVAL_OVERRIDE_PATH=... MBPP_OVERRIDE_PATH=...
     python bench/evalplus.py --evalplus ep/bin/python [--quick] [--backend bubblewrap --image host] [--json FILE]
 
-For each workload both judge one after the other, all plus inputs being hidden, a tier up to its first violation, what
-each computes once per task being there already. CPU and memory are those of all processes of each side, from control groups, which takes root.
+For each workload both judge one after the other, all plus inputs being hidden, a tier up to its first violation; what
+each computes once per task is there already. CPU and memory are those of all processes of each side, from control
+groups, which takes root.
 The floor is what the same calls, up to the first that is not accepted, take in one plain process.
 
 Every sample on which the two differ is printed with its reason, which was tried out, see `evalplus_differences.py`.
