@@ -23,7 +23,7 @@ from harness.conformance.suite import RULES, check_referee
 from harness.tasks.evalplus import load_evalplus
 from harness.tasks.task import OpenHalf, SealedHalf, Task
 from harness.tree import Tree
-from harness.walls import Walls
+from harness.walls import Caps, Walls
 from tests.referees.printed_answers import TASK, PrintedAnswersReferee
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,8 @@ def anyio_backend() -> str:
 
 def rooms(backend: str) -> Any:
     """Opens sealed rooms of a backend."""
-    return partial(plugins.load("workspaces", backend)().open, Walls(image="proctor-seat"), run="test-conformance")
+    walls = Walls(image="proctor-seat", caps=Caps(memory_bytes=3 << 30))
+    return partial(plugins.load("workspaces", backend)().open, walls, run="test-conformance")
 
 
 def proctor(site: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,7 @@ from harness.ports import Referee
 from harness.tasks.evalplus import load_evalplus
 from harness.tasks.task import Task
 from harness.tree import Exhibit
-from harness.walls import Walls
+from harness.walls import Caps, Walls
 from referees.command import CommandReferee
 from referees.evalplus import EvalPlusReferee
 from referees.pytest_suite import PytestReferee
@@ -65,7 +65,8 @@ class Doomed:
     """Opens rooms that are killed after a while, from outside; `killed` names them."""
 
     def __init__(self, backend: str) -> None:
-        self.open = partial(plugins.load("workspaces", backend)().open, Walls(image=seat_image()), run="test-lost")
+        walls = Walls(image=seat_image(), caps=Caps(memory_bytes=3 << 30))
+        self.open = partial(plugins.load("workspaces", backend)().open, walls, run="test-lost")
         self.kill, self.killed = KILLS[backend], set[str]()
 
     @asynccontextmanager
