@@ -7,6 +7,7 @@ image and walls; a file that holds anything else is set aside whole, and never m
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -21,6 +22,8 @@ from harness.values import STRICT, Standing, TierReading, Verdict
 
 __all__ = ["Basis", "Result", "ResultFile", "result_of"]
 
+_WRONG_PLACE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR}
+"""What a place says that takes no file of ours however much room there is: another must be named."""
 _BEGINS = b'{"basis": {"backend": "'
 """How every line begins: what tells a first line that was cut off from a file of somebody else's."""
 
@@ -113,8 +116,9 @@ class ResultFile:
     The one writer of a file of results; use it as a context manager. `earlier` are the results that it held, `torn` how
     many bytes of a last line that was never finished.
 
-    Opening raises `BusyError` when another process has it, `StorageError` when it can't be made, and `UsageError` when
-    it holds a line that is no result: it may be a file of somebody else's.
+    Opening raises `BusyError` when another process has it, `StorageError` when the disk does not take it, and
+    `UsageError` for a place that can hold no file of ours, and when it holds a line that is no result: it may be a file
+    of somebody else's.
     """
 
     def __init__(self, path: Path) -> None:
@@ -178,7 +182,11 @@ def _locked(path: Path) -> IO[bytes]:
         if os.path.lexists(path) and not path.is_file():
             raise UsageError(f"{path} is no regular file: results are read again, so name one with --out")
         file = path.open("ab", buffering=0)
-    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+    except ValueError as error:  # a name with a NUL
+        raise UsageError(f"{str(path)!r} is no file's name: {error}. Name another file with --out") from error
+    except OSError as error:
+        if error.errno in _WRONG_PLACE:
+            raise UsageError(f"{path} can't be written: {error.strerror}. Name another file with --out") from error
         raise StorageError(f"{path} can't be written: {error}. Name another file with --out") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

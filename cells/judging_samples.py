@@ -179,7 +179,7 @@ def _work(asked: Judging) -> _Work:
     jobs: dict[Job, list[int]] = {}
     details = cache(lambda task_id: tasks.task(task_id).open.details)
     for index, sample in enumerate(samples):
-        source = _extracted(sample, details, rules) if asked.extract else _given(sample, details)
+        source = _extracted(sample, details, rules, asked.samples) if asked.extract else _given(sample, details)
         jobs.setdefault(Job(task_id=sample.task_id, source=source), []).append(index)
     # Those of one task together, tasks in the order of their first: its values are looked up once.
     places = {task_id: place for place, task_id in enumerate(dict.fromkeys(job.task_id for job in jobs))}
@@ -207,14 +207,14 @@ def _given(sample: Sample, details: Details) -> bytes:
     return source_of(sample, "" if sample.kind == "solution" else details(sample.task_id)["prompt"])
 
 
-def _extracted(sample: Sample, details: Details, rules: Counter[str]) -> bytes:
+def _extracted(sample: Sample, details: Details, rules: Counter[str], path: Path) -> bytes:
     """The code of a chat answer, and a count for the rule that found it."""
     from harness.seats.extraction import extract_code
 
     if sample.kind != "solution":
         raise UsageError(
-            f"{sample.where} ({sample.task_id}) has a completion, which goes behind the prompt: --extract takes whole "
-            "chat answers, as solution"
+            f"{path}, {sample.where} ({sample.task_id}) has a completion, which goes behind the prompt: --extract "
+            "takes whole chat answers, as solution"
         )
     found = extract_code(sample.text, details(sample.task_id)["entry_point"])
     rules[found.rule] += 1

@@ -6,9 +6,12 @@ import sys
 from collections.abc import Callable, Coroutine
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from harness.errors import StorageError
 
 __all__ = ["ExitCode", "end", "guarded", "print_json", "registrations_of", "run_async", "run_folder"]
 
@@ -40,21 +43,24 @@ def guarded(command: Callable[[], Any]) -> None:
     Run a command; an error of ours or of the disk is one message on standard error and an exit code, anything else a
     traceback.
     """
-    from harness.errors import ProctorError, StorageError, unwrapped
+    from harness.errors import ProctorError, unwrapped
 
     try:
         command()
     except ProctorError as error:
         _fail(error)
     except BaseExceptionGroup as group:
-        inner = unwrapped(group)
-        if not isinstance(inner, ProctorError):
-            raise
-        _fail(inner)
+        match unwrapped(group):
+            case ProctorError() as inner:
+                _fail(inner)
+            case OSError() as inner if not isinstance(inner, BrokenPipeError):
+                _fail(_disk(inner))
+            case _:
+                raise
     except BrokenPipeError:
         raise
     except OSError as error:
-        _fail(StorageError(f"{_where(error)}{error.strerror or error}: expected files that can be read and written"))
+        _fail(_disk(error))
     except SystemExit as ended:
         if ended.code != _CUT_OFF:
             raise
@@ -62,8 +68,12 @@ def guarded(command: Callable[[], Any]) -> None:
         sys.exit(ExitCode.INCOMPLETE)
 
 
-def _where(error: OSError) -> str:
-    return "" if error.filename is None else f"{error.filename}: "
+def _disk(error: OSError) -> StorageError:
+    """What the disk said, by the name of the file."""
+    from harness.errors import StorageError
+
+    where = "" if error.filename is None else f"{error.filename}: "
+    return StorageError(f"{where}{error.strerror or error}: expected files that can be read and written")
 
 
 def _printable(line: str) -> str:
@@ -111,10 +121,12 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def print_json(data: Any) -> None:
-    """One JSON document on standard output, for scripts."""
+    """One JSON document on standard output, for scripts; half a surrogate, which no UTF-8 can hold, as its escape."""
     import json
+    import re
 
-    typer.echo(json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    typer.echo(re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text))
 
 
 def run_folder(place: Path, runs: Path) -> Path:

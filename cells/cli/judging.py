@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,6 +34,11 @@ Again = Annotated[bool, typer.Option("--again", help="Judge everything, whatever
 Cache = Annotated[Path | None, typer.Option("--cache", help="A folder of verdicts to look in and to add to.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
+_CAP_DIGITS = 9
+"""The longest number of hidden tests; no task has so many."""
+_MOST_MEMORY_BYTES = 1 << 47
+"""All the address space that a program can have on the machines that there are."""
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the command line."""
@@ -63,20 +68,14 @@ def judge(
     as_json: AsJson = False,
 ) -> None:
     """Judge EvalPlus samples in sealed rooms, and print pass@k with intervals; what is judged already is not again."""
-    from cells.judging_samples import Judging, results_beside
+    from cells.judging_samples import Judging
 
-    ks = _whole_numbers(k)
     asked = Judging(
         samples=samples,
         benchmark=_known(benchmark, data),
         data=data,
-        out=out or results_beside(samples),
-        options={
-            "hidden_cap": _cap(hidden_cap),
-            "public_tier": "to-first-violation" if stop_early else "full",
-            "prelude": not no_prelude,
-            **_limits(min_time_s, time_factor, memory_bytes),
-        },
+        out=_place(out, samples),
+        options=_tests(hidden_cap, early=stop_early, bare=no_prelude) | _limits(min_time_s, time_factor, memory_bytes),
         backend=backend,
         image=image,
         workers=workers or _cores(),
@@ -85,11 +84,20 @@ def judge(
         again=again,
         cache=cache,
     )
+    _work(asked, _whole_numbers(k), as_json=as_json)
+
+
+def _work(asked: Judging, ks: list[int], *, as_json: bool) -> None:
+    """Judge, and tell what came of it."""
     _tell(_judged(asked, quiet=as_json), ks, as_json=as_json)
 
 
 def _limits(min_time_s: float | None, time_factor: float | None, memory_bytes: int | None) -> dict[str, Any]:
     """Limits as options of the referee; those that were not given are its own defaults."""
+    from harness.errors import UsageError
+
+    if memory_bytes is not None and memory_bytes > _MOST_MEMORY_BYTES:
+        raise UsageError(f"--memory-bytes is {memory_bytes}: expected at most {_MOST_MEMORY_BYTES}, as in 2147483648")
     limits = {"min_time_s": min_time_s, "time_factor": time_factor, "memory_bytes": memory_bytes}
     return {name: value for name, value in limits.items() if value is not None}
 
@@ -171,14 +179,39 @@ def _known(benchmark: str, data: Path | None) -> str:
     from harness.errors import UsageError, unknown_name
     from harness.tasks.evalplus_file import BENCHMARKS
 
+    if not benchmark.strip() or not benchmark.isprintable():
+        raise UsageError(f"--benchmark is {benchmark!r}: expected a name that can be printed, such as humaneval")
     if data is None and benchmark not in BENCHMARKS:
         raise UsageError(f"{unknown_name('benchmark', benchmark, BENCHMARKS)} For tasks of your own add --data FILE.")
     return benchmark
 
 
-def _cap(text: str) -> Any:
-    """A whole number where it is one; what the referee does not know, it refuses."""
-    return int(text) if text.isdecimal() and len(text) <= 18 else text
+def _place(out: Path | None, samples: Path) -> Path:
+    """Where results go: to the file that was named, or beside the samples."""
+    from cells.judging_samples import results_beside
+    from harness.errors import UsageError
+
+    if out is not None and str(out) == "-":
+        raise UsageError("--out is '-': results are read again, so they are no output; name a file, or leave it out")
+    return out or results_beside(samples)
+
+
+def _tests(hidden_cap: str, *, early: bool, bare: bool) -> dict[str, Any]:
+    """Which tests are run and what before them, as options of the referee."""
+    tier = "to-first-violation" if early else "full"
+    return {"hidden_cap": _cap(hidden_cap), "public_tier": tier, "prelude": not bare}
+
+
+def _cap(text: str) -> int | Literal["all"]:
+    """How many hidden tests: a whole number, or all."""
+    from harness.errors import UsageError
+
+    if text == "all":
+        return "all"
+    if text.isascii() and text.isdecimal() and len(text) <= _CAP_DIGITS and int(text):
+        return int(text)
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    raise UsageError(f"--hidden-cap is {shown!r}: expected a whole number of 1 or more, or all, as in --hidden-cap all")
 
 
 def _whole_numbers(text: str) -> list[int]:

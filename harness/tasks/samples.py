@@ -11,6 +11,7 @@ import difflib
 import gzip
 import hashlib
 import json
+import math
 import re
 import zlib
 from collections import Counter
@@ -62,13 +63,10 @@ def read_samples(path: Path, task_ids: Sequence[str], *, ignored: Counter[str] |
 
     Raises `TaskError` that names the line or the file, what stands there, and what was expected.
     """
-    if path.is_dir():
+    if _is_folder(path):
         found = _from_folder(path, task_ids)
-    elif path.is_file():
-        found = _from_file(path, frozenset(task_ids), Counter() if ignored is None else ignored)
     else:
-        why = "is neither a file nor a folder" if path.exists() else "is not there"
-        raise TaskError(f"{path} {why}: expected a .jsonl or .jsonl.gz file of samples, or a folder of them")
+        found = _from_file(path, frozenset(task_ids), Counter() if ignored is None else ignored)
     counts: dict[str, int] = {}
     samples: list[Sample] = []
     for task_id, kind, text, where in found:
@@ -78,8 +76,30 @@ def read_samples(path: Path, task_ids: Sequence[str], *, ignored: Counter[str] |
         if len(samples) > MOST_SAMPLES:
             raise TaskError(f"{path} holds more than {MOST_SAMPLES:,} samples: judge it in parts")
     if not samples:
-        raise TaskError(f"{path} holds no sample: expected at least one")
+        raise TaskError(f"{path} holds no sample: expected {_wanted_in(path, task_ids)}")
     return samples
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether samples lie in a folder, or in a file. Raises `TaskError` where there is neither."""
+    try:
+        if path.is_dir() or path.is_file():
+            return path.is_dir()
+        why = "is neither a file nor a folder" if path.exists() else "is not there"
+    except OSError as error:
+        why = f"can't be read: {error.strerror}"
+    if str(path) == "-":
+        why = "is not there, and standard input is not read, since results are kept beside the samples"
+    raise TaskError(f"{path} {why}: expected a .jsonl or .jsonl.gz file of samples, or a folder of them")
+
+
+def _wanted_in(path: Path, task_ids: Sequence[str]) -> str:
+    """What a file or folder without a sample should hold; of a folder with files of samples, how to name one."""
+    if not path.is_dir():
+        return "at least one"
+    wanted = f"a folder a task with a file a sample, such as {min(task_ids).replace('/', '_')}/0.py"
+    packed = sorted(item for item in path.iterdir() if item.name.endswith((".jsonl", ".jsonl.gz")))
+    return f"{wanted}. To judge a file of samples in it, name that: {packed[0]}" if packed else wanted
 
 
 def _from_file(path: Path, task_ids: frozenset[str], ignored: Counter[str]) -> _Found:
@@ -131,7 +151,7 @@ def _object(line: bytes, where: str) -> Mapping[str, Any]:
     if "\0" in text:
         raise TaskError(f"{where} holds a NUL byte: expected JSON text")
     try:
-        record = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_key_twice)
+        record = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_no_key_twice)
     except (ValueError, RecursionError) as error:
         why = str(error) or type(error).__name__
         raise TaskError(f"{where} is not JSON ({why}): {_shown(text)}") from error
@@ -142,6 +162,13 @@ def _object(line: bytes, where: str) -> Mapping[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{_cut(text)} is beyond the greatest number")
+    return number
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -158,7 +185,7 @@ def _checked(record: Mapping[str, Any], task_ids: frozenset[str], where: str) ->
         raise TaskError(f"{where} has no task_id{_misspelt(record, ['task_id'])}: expected the name of a task")
     task_id = record["task_id"]
     if not isinstance(task_id, str):
-        raise TaskError(f"{where}: task_id is {_shown(json.dumps(task_id))}, expected a text")
+        raise TaskError(f"{where}: task_id is {_cut(json.dumps(task_id))}, expected a text")
     if task_id not in task_ids:
         raise TaskError(f"{where}: {_unknown_task(task_id, task_ids)}")
     given = [kind for kind in _TEXTS if kind in record]
@@ -169,7 +196,7 @@ def _checked(record: Mapping[str, Any], task_ids: frozenset[str], where: str) ->
         raise TaskError(f"{where} ({task_id}) has {what}: expected one of them")
     text = record[given[0]]
     if not isinstance(text, str):
-        raise TaskError(f"{where} ({task_id}): {given[0]} is {_shown(json.dumps(text))}, expected a text")
+        raise TaskError(f"{where} ({task_id}): {given[0]} is {_cut(json.dumps(text))}, expected a text")
     return task_id, given[0], text
 
 
@@ -182,7 +209,11 @@ def _misspelt(record: Mapping[str, Any], wanted: Sequence[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+    return repr(_cut(text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _unknown_task(name: str, task_ids: Sequence[str] | frozenset[str]) -> str:
@@ -190,7 +221,8 @@ def _unknown_task(name: str, task_ids: Sequence[str] | frozenset[str]) -> str:
     if len(task_ids) <= 10:
         return unknown_name("task", name, task_ids)
     family, families = name.partition("/")[0], {task_id.partition("/")[0] for task_id in task_ids}
-    if "/" in name and family.lower() in BENCHMARKS and family not in families:
+    ours = {known.lower() for known in families}
+    if "/" in name and family.lower() in BENCHMARKS and family.lower() not in ours:
         return f"{name!r} is a task of --benchmark {family.lower()}, and these are {len(task_ids)} of {min(families)}."
     known = unknown_name("task", name, task_ids).partition(" Known:")[0]
     first = min(task_ids)

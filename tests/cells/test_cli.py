@@ -202,6 +202,26 @@ def test_an_output_that_nobody_reads_any_more_ends_a_command_quietly(
     assert (ended.value.code, told.out, told.err) == (1, "", "")
 
 
+def test_what_the_disk_refuses_is_told_out_of_task_groups_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """As of a command that is not in one: by the file's name, and without a traceback. What is a fault of ours stays."""
+
+    async def work(error: Exception) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(raising, error)
+
+    async def raising(error: Exception) -> None:
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        guarded(lambda: anyio.run(work, OSError(errno.ENAMETOOLONG, "File name too long", "xxx")))
+    assert (ended.value.code, capsys.readouterr().err) == (
+        1,
+        "proctor: stopped: xxx: File name too long: expected files that can be read and written\n",
+    )
+    with pytest.raises(ExceptionGroup):
+        guarded(lambda: anyio.run(work, ValueError("ours")))
+
+
 @pytest.mark.parametrize("command", ["score", "audit", "verify", "report", "export", "query"])
 def test_what_the_disk_refuses_is_said_by_name_and_is_no_traceback(
     tmp_path: Path, proctor: Any, command: str, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import resource
 import sys
@@ -111,13 +112,26 @@ def test_a_file_of_somebody_elses_at_the_new_ones_place_is_left_alone(tmp_path: 
 
 def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     """With the option that names another place."""
-    with pytest.raises(StorageError, match="--out"):
+    with pytest.raises(UsageError, match=r"none/r.jsonl can't be written: No such file or directory.*--out"):
         ResultFile(tmp_path / "none" / "r.jsonl").__enter__()
+
+
+def test_a_disk_that_does_not_open_a_file_is_not_the_askers_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the disk's owner who has to act."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(StorageError, match="No space left on device"):
+        ResultFile(tmp_path / "r.jsonl").__enter__()
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--hidden-cap", "some"), ("--hidden-cap", "9" * 5000), ("--memory-bytes", "1"), ("--min-time-s", "0")],
+    [("--memory-bytes", "1"), ("--min-time-s", "0"), ("--time-factor", "nan")],
 )
 def test_what_the_referee_does_not_take_is_refused(
     option: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -169,7 +183,7 @@ def test_a_last_line_of_somebody_elses_is_not_cut_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["nul\0in it", "long" * 80, "no/such/folder"])
 def test_a_name_that_no_file_can_have_is_told(tmp_path: Path, name: str) -> None:
     """With the next step."""
-    with pytest.raises(StorageError, match="Name another file with --out"), ResultFile(tmp_path / name):
+    with pytest.raises(UsageError, match="Name another file with --out"), ResultFile(tmp_path / name):
         pass
 
 

@@ -343,7 +343,7 @@ def test_code_is_taken_out_of_answers_where_that_is_asked_for(bench: Bench) -> N
 def test_a_completion_is_no_answer(bench: Bench) -> None:
     """It goes behind the prompt, and there is nothing to take out of it."""
     bench.samples.write_text(json.dumps({"task_id": "Fake/0", "completion": "PASS"}) + "\n")
-    with pytest.raises(UsageError, match=r"line 1 \(Fake/0\) has a completion"):
+    with pytest.raises(UsageError, match=r"samples\.jsonl, line 1 \(Fake/0\) has a completion"):
         bench.run(extract=True)
 
 

@@ -148,6 +148,14 @@ def test_json_is_one_document(proctor: Any, bench: Bench) -> None:
     assert set(data) >= {"benchmark", "data", "samples", "classes", "options", "fence", "source", "complete"}
 
 
+def test_text_that_is_no_unicode_stands_in_json_as_its_escape(proctor: Any, bench: Bench) -> None:
+    """Such a key of a sample breaks no document, and is read again as it was."""
+    bench.give("PASS a")
+    bench.samples.write_text(bench.samples.read_text().replace('"task_id"', '"\\ud800": 1, "task_id"'))
+    data = json.loads(proctor("--json").out.encode())
+    assert data["samples"]["ignored_keys"] == {"\ud800": 1}
+
+
 def test_the_command_ends_with_1_when_something_is_void(proctor: Any, bench: Bench) -> None:
     """The figures of the rest are shown, and how to go on."""
     bench.give("PASS a", "VOID b")
@@ -167,6 +175,17 @@ def test_the_command_ends_with_1_when_something_is_void(proctor: Any, bench: Ben
         (["--benchmark", "fake2", "--all-tasks"], "1 of 3 tasks have no sample: Fake/2"),
         (["--data", "none.jsonl"], "'none.jsonl' is no task source"),
         (["--out", "/dev/null"], "/dev/null is no regular file"),
+        (["--out", "-"], "--out is '-': results are read again, so they are no output"),
+        (["--hidden-cap", "-1"], "--hidden-cap is '-1': expected a whole number of 1 or more, or all, as in"),
+        (["--hidden-cap", "0"], "--hidden-cap is '0': expected"),
+        (["--hidden-cap", "ALL"], "--hidden-cap is 'ALL': expected"),
+        (["--hidden-cap", "3.5"], "--hidden-cap is '3.5': expected"),
+        (["--hidden-cap", "\u0661"], "--hidden-cap is '\u0661': expected"),
+        (["--hidden-cap", "9" * 400], "9...': expected"),
+        (["--hidden-cap", ""], "--hidden-cap is '': expected"),
+        (["--memory-bytes", str(1 << 60)], f"--memory-bytes is {1 << 60}: expected at most {1 << 47}"),
+        (["--benchmark", ""], "--benchmark is '': expected a name"),
+        (["--benchmark", "a\nb"], "--benchmark is 'a\\nb': expected a name"),
     ],
 )
 def test_what_is_asked_wrongly_ends_with_2(proctor: Any, bench: Bench, words: list[str], said: str) -> None:

@@ -100,12 +100,14 @@ BAD: list[tuple[str, str | bytes, str]] = [
     ("list", '["HumanEval/0", "pass"]\n', "expected a JSON object"),
     ("null", GOOD + "null\n", "line 2 is 'null': expected a JSON object"),
     ("no task", '{"solution": "a"}\n', "line 1 has no task_id"),
-    ("task as number", line(0), "line 1: task_id is '0', expected a text"),
+    ("task as number", line(0), "line 1: task_id is 0, expected a text"),
     ("unknown task", GOOD + "\n" + line("HumanEval/99"), "line 3: unknown task 'HumanEval/99'. Did you mean"),
     ("of the other benchmark", line("Mbpp/2"), r"line 1: 'Mbpp/2' is a task of --benchmark mbpp, and these are 12 of HumanEval\."),
     ("folder's name", line("HumanEval_1"), "Did you mean 'HumanEval/1'"),
-    ("solution null", line(solution=None), r"line 1 \(HumanEval/0\): solution is 'null', expected a text"),
-    ("solution list", line(solution=["a"]), "expected a text"),
+    ("solution null", line(solution=None), r"line 1 \(HumanEval/0\): solution is null, expected a text"),
+    ("solution list", line(solution=["a"]), r'solution is \["a"\], expected a text'),
+    ("number beyond floats", '{"task_id": "HumanEval/0", "solution": "a", "p": -1e999}\n', "-1e999 is beyond"),
+    ("family in small letters", line("humaneval/1"), "line 1: unknown task 'humaneval/1'. Did you mean 'HumanEval/1'"),
     ("no program", line(_path="x"), r"\(HumanEval/0\) has neither solution nor completion"),
     ("both", line(solution="a", completion="b"), r"has both solution and completion"),
     ("misspelt", line(solutions="a"), r"has neither solution nor completion, but 'solutions' \(did you mean 'solution'\?\)"),
@@ -130,6 +132,14 @@ def test_a_packed_file_that_is_cut_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress("".join(line(solution=str(n) * 50) for n in range(500)).encode())
     with pytest.raises(TaskError, match="can't be read"):
         read_samples(written(tmp_path, whole[:-30], "s.jsonl.gz"), TASKS)
+
+
+def test_standard_input_and_names_too_long_are_told(tmp_path: Path) -> None:
+    """A dash is no file; a name that no file can have is one that is not there."""
+    with pytest.raises(TaskError, match="standard input is not read, since results are kept beside the samples"):
+        read_samples(Path("-"), TASKS)
+    with pytest.raises(TaskError, match="can't be read: File name too long"):
+        read_samples(tmp_path / ("x" * 300 + ".jsonl"), TASKS)
 
 
 @pytest.mark.parametrize("name", ["none.jsonl", "samples.txt", "samples.json"])
@@ -159,7 +169,12 @@ def test_a_folder_a_task_and_a_file_a_sample(tmp_path: Path) -> None:
 
 def test_folders_that_are_none_are_refused(tmp_path: Path) -> None:
     """Empty, of an unknown task, with a file that is no text."""
-    with pytest.raises(TaskError, match="holds no sample"):
+    with pytest.raises(
+        TaskError, match="holds no sample: expected a folder a task with a file a sample, such as Human"
+    ):
+        read_samples(tmp_path, TASKS)
+    (tmp_path / "run.jsonl").write_text(GOOD)
+    with pytest.raises(TaskError, match=r"To judge a file of samples in it, name that: .*/run\.jsonl"):
         read_samples(tmp_path, TASKS)
     (tmp_path / "HumanEval_0").mkdir()
     (tmp_path / "HumanEval_0" / "0.py").write_bytes(b"\xff")
