@@ -32,6 +32,8 @@ PROCESSES = 64
 """Processes that a program may have at once, itself among them; a room has places for twice as many."""
 ENDING = 5.0
 """Seconds that ending a program and all that it started may take."""
+BEAT_S = 1.0
+"""Seconds between two signs of life while a program runs."""
 
 _PAGE = resource.getpagesize()
 _CLOCK = os.sysconf("SC_CLK_TCK")
@@ -116,14 +118,18 @@ def _spent() -> float:
 class _Run:
     """A program that was started, and its three pipes."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, bounds: Bounds) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdin: bytes, bounds: Bounds, beat: Callable[[], None]
+    ) -> None:
         self.process = process
         self.bounds = bounds
+        self.beat = beat
         self.before_s = _spent()
         self.seen: dict[tuple[int, str], float] = {}
         self.gone_s = 0.0
         self.blocked_s = 0.0
-        self.looked = time.monotonic()
+        self.looked = self.beaten = time.monotonic()
+        self.looking_s = 0.0
         self.left = memoryview(stdin)
         self.read: dict[int, bytearray] = {}
         self.over: str | None = None
@@ -147,6 +153,9 @@ class _Run:
             self._pump(0.001 if idle else TICK)
             if time.monotonic() - self.looked >= TICK:
                 self._watch()
+            if time.monotonic() - self.beaten >= BEAT_S:
+                self.beaten = time.monotonic()
+                self.beat()
         if not _end_all():
             self.over = self.over or "left"
         if self.process.returncode is None:
@@ -198,11 +207,13 @@ class _Run:
         key.fileobj.close()  # type: ignore[union-attr]  # a file object: what was registered is one
 
     def _watch(self) -> None:
+        began = time.process_time()
         below, bounds = _below(), self.bounds
         now = time.monotonic()
         if not any(map(_could_run, below)):
-            # A long gap between two looks is our own delay: only a little of it is counted.
-            self.blocked_s += min(now - self.looked, 4 * TICK)
+            # A long gap between two looks is the machine's delay, and only a little of it is counted; but for what the
+            # last look took by itself: a program can make itself hard to look at.
+            self.blocked_s += min(now - self.looked, 4 * TICK + self.looking_s)
         self.looked = now
         used = self._used(below)
         if len(below) > PROCESSES:
@@ -213,6 +224,7 @@ class _Run:
             self.over = "blocked"
         elif bounds.memory_bytes is not None and _holds_over(bounds.memory_bytes, below):
             self.over = "memory"
+        self.looking_s = time.process_time() - began
 
     def _used(self, below: Sequence[_Process]) -> float:
         """
@@ -293,12 +305,19 @@ def _confinement(cpu_s: float) -> Callable[[], None]:
 
 
 def run(
-    argv: Sequence[str], folder: Path, env: Mapping[str, str], stdin: bytes, bounds: Bounds
+    argv: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str],
+    stdin: bytes,
+    bounds: Bounds,
+    *,
+    beat: Callable[[], None],
 ) -> tuple[dict[str, Any], bytes, bytes]:
     """
-    How a program ended, and its two outputs. The head has `status`, or the `signal` that it died of, or what it was
-    `over` (`cpu`, `blocked`, `memory`, `output`, `processes`, or `left` where something could not be ended), or why it
-    `failed` to start.
+    How a program ended, and its two outputs; `beat` is called about every second until then.
+
+    The head has `status`, or the `signal` that it died of, or what it was `over` (`cpu`, `blocked`, `memory`, `output`,
+    `processes`, or `left` where something could not be ended), or why it `failed` to start.
     """
     pipe = subprocess.PIPE
     try:
@@ -319,7 +338,7 @@ def run(
             b"",
             b"",
         )
-    started = _Run(process, stdin, bounds)
+    started = _Run(process, stdin, bounds, beat)
     started.finish()
     out, err = (bytes(kept[: bounds.output_bytes]) for kept in started.read.values())
     for key in list(started.pipes.get_map().values()):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from referees.command_program import Bounds, confined, run
 from referees.command_wire import lay, packed, unpacked
 from referees.command_witness import go_on_below
 from referees.pytest_watch import adopt
-from referees.pytest_wire import LOAD, frame, raw_frame, read_frame, take_channel, write_all
+from referees.pytest_wire import BEAT, LOAD, frame, raw_frame, read_frame, take_channel, write_all
 
 __all__ = ["Subject", "main"]
 
@@ -27,11 +28,12 @@ _SAID = 2000
 
 
 class Subject:
-    """The exhibit in its folder."""
+    """The exhibit in its folder; `beat` says that a program of it still runs."""
 
-    def __init__(self, folder: Path, order: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, order: dict[str, Any], beat: Callable[[], None]) -> None:
         self.folder = folder
         self.order = order
+        self.beat = beat
         self.left_s: dict[str, float] = {"cpu_s": order["cpu_s"], "blocked_s": order["blocked_s"]}
         self.env = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -45,7 +47,7 @@ class Subject:
         left_s = {"cpu_s": self.order["build_s"], "blocked_s": self.order["build_s"]}
         for argv in self.order["build"]:
             bounds = Bounds(output_bytes=self.order["build_bytes"], **left_s)
-            end, out, err = run(argv, self.folder, self.env, b"", bounds)
+            end, out, err = run(argv, self.folder, self.env, b"", bounds, beat=self.beat)
             left_s = {name: max(0.0, left_s[name] - end[name]) for name in left_s}
             if end["status"] != 0:
                 said = (out[-_SAID:] + err[-_SAID:]).decode("utf-8", "replace")[-_SAID:]
@@ -67,7 +69,7 @@ class Subject:
             **{name: max(0.0, left) for name, left in self.left_s.items()},
         )
         argv = [*self.order["program"], *head["argv"]]
-        end, out, err = run(argv, self.folder, {**self.env, **head["env"]}, stdin, bounds)
+        end, out, err = run(argv, self.folder, {**self.env, **head["env"]}, stdin, bounds, beat=self.beat)
         for name in self.left_s:
             self.left_s[name] -= end[name]
         return packed(end, out, err)
@@ -81,7 +83,7 @@ def main(folder: str) -> None:
     lay(read_frame(reader, LOAD)[1], Path(folder))
     adopt()
     write_all(writer, frame(b"L", {"confined": confined()}))
-    subject = Subject(Path(folder), order)
+    subject = Subject(Path(folder), order, lambda: write_all(writer, raw_frame(BEAT, b"")))
     write_all(writer, frame(b"H", subject.build()))
     try:
         while True:

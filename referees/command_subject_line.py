@@ -14,12 +14,16 @@ from harness.errors import RefereeError
 from harness.tree import Tree
 from referees.command_wire import packed, unpacked
 from referees.frame_line import CLOSED, Line
-from referees.pytest_wire import FRAME, LOAD, WireError, frame, raw_frame
+from referees.pytest_wire import BEAT, FRAME, LOAD, WireError, frame, raw_frame
 
 __all__ = ["Bounds", "Fault", "SubjectLine"]
 
 PATIENCE = 10
 """Times as long as all limits together may a machine take that does other things as well."""
+SILENCE_S = 60.0
+"""After this long without a word of its server, a room is lost."""
+QUIET_S = 5.0
+"""A room that is late, and did not say in this time that it goes on, is silent: that is five of its beats."""
 SAID = 2000
 """Characters of what the subject's room says of itself."""
 
@@ -46,8 +50,8 @@ class Bounds:
 
 class Fault(Exception):  # noqa: N818 - it is the subject's fault, and named so
     """
-    The subject's end or breach: a class of the referee's table, and why. It is not `sure` where a room is late, or the
-    referee's program in it lost, which a failure of the machine's could also bring about.
+    The subject's end or breach: a class of the referee's table, and why. It is not `sure` where the referee's program
+    in a room is lost, or late where it can be stopped: a failure of the machine's could also bring that about.
     """
 
     def __init__(self, reading: str, why: str, *, sure: bool = True) -> None:
@@ -65,6 +69,7 @@ class SubjectLine:
         self.bounds = bounds
         self.confined = False
         self.waited = 0.0
+        self.heard = 0.0
         self.calls = 0
         self.answered = 0
         self.cpu_s = 0.0
@@ -93,22 +98,38 @@ class SubjectLine:
             raise RefereeError(f"the subject's room answered {kind!r} instead of saying that it is loaded")
         self.confined = body == b'{"confined":true}'
 
-    def _late(self, within_s: float) -> Fault:
-        """Nobody has shown that the subject used anything up, unless it can keep the server from saying so."""
-        why = f"the subject's room did not answer for {within_s:g} s, ten times all limits together"
-        return Fault("UNSCORABLE", why) if self.confined else Fault("TIMEOUT", why, sure=False)
+    def _late(self, within_s: float) -> Fault | RefereeError:
+        """
+        What to make of an answer that does not come. Where no program can stop the server, one that says nothing is the
+        machine's doing; one that says that it goes on has shown that the machine was too busy, and nothing else.
+        """
+        if not self.confined:
+            return Fault("TIMEOUT", f"the subject's room did not answer for {within_s:g} s", sure=False)
+        quiet_s = anyio.current_time() - self.heard
+        if quiet_s >= QUIET_S:
+            return RefereeError(
+                f"the subject's room said nothing for {quiet_s:.0f} s, which no program can bring about"
+            )
+        why = f"ten times all limits together went by, and none was reached: no answer in {within_s:g} s"
+        return Fault("UNSCORABLE", why)
 
     async def _receive(self, expected: bytes, within_s: float, most: int) -> bytes:
-        """The body of the next frame, within these seconds and bytes."""
-        try:
-            with anyio.fail_after(max(0.0, within_s)):
-                kind, body = await self.line.receive(most)
-        except TimeoutError:
-            raise self._late(within_s) from None
-        except CLOSED:
-            raise await self._lost() from None
-        except WireError as error:
-            raise Fault("CRASH", f"the subject's room spoke nonsense: {error}", sure=False) from None
+        """The body of the next frame but for beats, within these seconds and bytes."""
+        self.heard = anyio.current_time()
+        until = self.heard + max(0.0, within_s)
+        kind, body = BEAT, b""
+        while kind == BEAT:
+            now = anyio.current_time()
+            try:
+                with anyio.fail_after(max(0.0, min(SILENCE_S, until - now))):
+                    kind, body = await self.line.receive(most)
+            except TimeoutError:
+                raise self._late(within_s) from None
+            except CLOSED:
+                raise await self._lost() from None
+            except WireError as error:
+                raise Fault("CRASH", f"the subject's room spoke nonsense: {error}", sure=False) from None
+            self.heard = anyio.current_time()
         if kind != expected:
             raise Fault("CRASH", f"the subject's room spoke out of turn: {kind!r}", sure=False)
         return body
@@ -146,10 +167,10 @@ class SubjectLine:
             raise Fault("TIMEOUT", f"the suite was not done after {bounds.calls} calls")
         started = anyio.current_time()
         try:
-            with anyio.fail_after(bounds.patience_s):
+            with anyio.fail_after(SILENCE_S):
                 await self.line.send(raw_frame(b"C", packed({"argv": list(argv), "env": dict(env)}, stdin)))
         except TimeoutError:
-            raise self._late(bounds.patience_s) from None
+            raise self._late(SILENCE_S) from None
         except CLOSED:
             raise await self._lost() from None
         left_s = bounds.patience_s - self.waited

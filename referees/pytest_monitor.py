@@ -24,7 +24,18 @@ from typing import Any
 from referees.pytest_confine import MACHINES, PR_SET_DUMPABLE, prctl
 from referees.pytest_subject import become_subject
 from referees.pytest_watch import POLL_S, Watch, adopt
-from referees.pytest_wire import FRAME, LOAD, WireError, frame, head, raw_frame, read_frame, take_channel, write_all
+from referees.pytest_wire import (
+    BEAT,
+    FRAME,
+    LOAD,
+    WireError,
+    frame,
+    head,
+    raw_frame,
+    read_frame,
+    take_channel,
+    write_all,
+)
 
 BEAT_S = 1.0
 _NUMBER = struct.Struct(">I")
@@ -95,7 +106,7 @@ class Monitor:
             raise Over(f"timeout:{over}")
         if self.awaited is not None and time.monotonic() - self.beaten > BEAT_S:
             self.beaten = time.monotonic()
-            write_all(self.writer, raw_frame(b"A", b""))
+            write_all(self.writer, raw_frame(BEAT, b""))
 
     def _push(self) -> None:
         try:

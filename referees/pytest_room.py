@@ -17,7 +17,7 @@ import anyio
 from harness.errors import RefereeError
 from harness.tree import Tree
 from referees.frame_line import CLOSED, Line
-from referees.pytest_wire import WireError, frame, raw_frame
+from referees.pytest_wire import BEAT, WireError, frame, raw_frame
 
 __all__ = ["SILENCE_S", "Bounds", "Fault", "SubjectRoom"]
 
@@ -92,8 +92,8 @@ class SubjectRoom:
 
     async def _next(self) -> tuple[bytes, bytes]:
         """The next frame but for beats: the monitor says something every second while an answer is awaited."""
-        kind, body = b"A", b""
-        while kind == b"A":
+        kind, body = BEAT, b""
+        while kind == BEAT:
             try:
                 with anyio.fail_after(SILENCE_S):
                     kind, body = await self.line.receive()

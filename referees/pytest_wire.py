@@ -28,6 +28,7 @@ LABEL = 80
 FRAME = 4 << 20
 LOAD = 160 << 20
 LAST, LAST_BYTES = b"Q", 10
+BEAT = b"A"
 
 _HEAD = struct.Struct(">Ic")
 _RAW_INT = 1 << 53

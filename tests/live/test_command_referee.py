@@ -21,7 +21,7 @@ from harness.tree import Exhibit, Tree
 from harness.walls import Walls
 from referees.command import CommandReferee
 from tests.live.hostile import Candidate
-from tests.live.hostile.command_candidates import CANDIDATES, HONEST, OPTIONS, RAW_HONEST
+from tests.live.hostile.command_candidates import CANDIDATES, HONESTS, OPTIONS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "commands" / "tally"
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -52,6 +52,8 @@ TURN_ON_THEIR_ROOM = {
     "takes all memory",
     "fills the disk",
     "takes itself away",
+    "memory that no process holds, with a crowd",
+    "traces, reads and writes whatever process there is",
 }
 
 
@@ -62,7 +64,7 @@ async def test_hostile_programs(backend: str) -> None:
     alone that turn on their room; what a program merely says is the same on every backend.
     """
     rooms = rooms_of(backend, "proctor-seat")
-    assert len(CANDIDATES) >= 20
+    assert len(CANDIDATES) >= 40
     assert set(CANDIDATES) >= TURN_ON_THEIR_ROOM
     assert "PASS" not in {one.reading for one in CANDIDATES.values()}
     referee = CommandReferee(OPTIONS)
@@ -79,9 +81,9 @@ async def test_hostile_programs(backend: str) -> None:
         for name, one in CANDIDATES.items():
             if backend == "bubblewrap" or name in TURN_ON_THEIR_ROOM:
                 tasks.start_soon(judge, name, one)
-    await judge("an honest one", HONEST)
-    if backend == "bubblewrap":
-        await judge("an honest one that is heard raw", RAW_HONEST)
+    for name, one in HONESTS.items():
+        if backend == "bubblewrap" or name == "captured":
+            await judge(f"an honest one, {name}", one)
     assert odd == []
 
 

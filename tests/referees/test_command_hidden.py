@@ -124,6 +124,7 @@ def test_a_number_without_end_is_none(line: str) -> None:
         (b'{"Action":"output","Package":"p","Output":"', 1, "expected an event"),
         (b"\0", 1, "expected an event"),
         (b"\x1b[2K\r", 1, "expected an event"),
+        (b"\xff\xfe", 1, "expected an event"),
         (b"", 0, "exit status is 0"),
     ],
 )
@@ -133,3 +134,30 @@ def test_forged_events_of_go(forged: bytes, status: int, why: str) -> None:
     assert read_report(card("go", ["p.a"]), failing, 1).first is not None
     with pytest.raises(Unreadable, match=why):
         read_report(card("go", ["p.a"]), forged + failing, status)
+
+
+@pytest.mark.parametrize(
+    "glued",
+    [
+        b"ok - a\n\0",
+        b"ok - a\n\x1b[2K",
+        b"ok - a\r",
+        b"ok - a\n\xef\xbb\xbf",
+        b"ok - a\n\x08",
+        b"ok - a # ",
+        b"ok - a\n\\",
+    ],
+)
+def test_no_control_character_takes_a_line_away(glued: bytes) -> None:
+    """What a terminal would not show stands in the report all the same."""
+    assert not told("tap", TAP % (b"", b""))
+    with pytest.raises(Unreadable):
+        told("tap", TAP % (glued, b""))
+
+
+def test_subtests_that_a_program_adds_are_not_declared() -> None:
+    """Set in before a failing line, they are in it; the line fails all the same, or nothing does."""
+    with pytest.raises(Unreadable):
+        told("tap", TAP % (b"    ok - a\n    1..1\nok - a\n", b""))
+    report = read_report(card("tap", ["a", "b"]), TAP % (b"    ok - x\n    1..1\n", b""), 0)
+    assert report.first is not None

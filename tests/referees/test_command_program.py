@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from referees import command_program
 from referees.command_wire import packed, unpacked
 from referees.pytest_wire import WireError
 
@@ -23,7 +24,7 @@ from referees.pytest_watch import adopt
 adopt()
 order = json.loads(sys.argv[2])
 end, out, err = run(order["argv"], Path(sys.argv[3]), {"PATH": "/usr/bin:/bin"}, order["stdin"].encode() * order["times"],
-                    Bounds(**order["bounds"]))
+                    Bounds(**order["bounds"]), beat=lambda: None)
 print(json.dumps([end, out.decode("latin-1")[:200], len(out), err.decode("latin-1")[:200]]))
 """
 
@@ -138,3 +139,29 @@ def test_the_wire() -> None:
     ):
         with pytest.raises(WireError):
             unpacked(wrong, 2)
+
+
+@pytest.mark.parametrize(("looking_s", "counted"), [(0.2, True), (0.0, False)])
+def test_what_is_hard_to_look_at_is_not_waited_for_any_longer(
+    monkeypatch: pytest.MonkeyPatch, looking_s: float, counted: bool
+) -> None:
+    """A gap between two looks is the machine's delay, and hardly counted; what the look itself took is the program's."""
+
+    def below() -> list[Any]:
+        until = time.process_time() + looking_s
+        while time.process_time() < until:
+            pass
+        return []
+
+    monkeypatch.setattr(command_program, "_below", below)
+    pipe = subprocess.PIPE
+    bounds = command_program.Bounds(output_bytes=9, cpu_s=9.0, blocked_s=9.0)
+    with subprocess.Popen(["sleep", "9"], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        run = command_program._Run(process, b"", bounds, lambda: None)
+        run._watch()
+        before = run.blocked_s
+        time.sleep(0.2 - looking_s)
+        run._watch()
+        process.kill()
+        run.pipes.close()
+    assert (run.blocked_s - before > 0.19) == counted
