@@ -20,7 +20,7 @@ from cells.verdicts import judge
 from harness import plugins
 from harness.canonical import plain
 from harness.clock import Clock
-from harness.errors import TaskError
+from harness.errors import DriftError, TaskError
 from harness.experiment import RefereeLimitsEntry
 from harness.ports import Referee, RoomOpener
 from harness.record import Record
@@ -210,9 +210,17 @@ def keep(folder: Path, found: Sequence[Checked], *, clock: Clock) -> None:
     """
     Append what was found to the record of the run in `folder`, an entry a task; it is opened where nothing was run yet.
 
-    The latest entry of a task counts: one that does not hold withdraws the task from all arms when the run goes on.
+    One that does not hold withdraws the task from all arms when the run goes on; see `counting` for which counts.
+    Raises `DriftError`, and keeps nothing, where what was judged by is not the suite that the run is pinned to.
     """
     registration = load_registration(folder)
+    for one in found:
+        pinned = registration.pins[f"suite {one.task}"]["digest"]
+        if one.suite != pinned:
+            raise DriftError(
+                f"{one.task} was judged by suite {one.suite}: the run is pinned to {pinned}, so nothing is kept in its "
+                "record. Put back what changed, or freeze again"
+            )
     with Record(folder, registration_digest=registration.digest, clock=clock) as record:
         if record.head is None:
             record.append("run.opened", {"registration": registration.id})

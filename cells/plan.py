@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from cells.amended import AmendedPlan, amended_plan, amendments_in
 from cells.bulk import in_bulk
+from cells.suite_word import counting
 from harness.canonical import digest_bytes
 from harness.errors import IntegrityError
 from harness.outcome import CellOutcome, outcome_from_json
@@ -26,9 +27,9 @@ __all__ = ["Progress", "declared", "read_run", "remaining", "unsaid"]
 class Progress:
     """
     What a record says so far. `tries` are the outcomes of each cell, in order; `started` the attempts that have no
-    outcome yet: after a start, those of a process that died. `fences`, `controls` and `suites` are the bodies of the
-    last such entries (the latter two by task), `amendments` and `audits` those of every one. `not_enforced` are the
-    promises of a workspace that some session's backend did not keep, each with why.
+    outcome yet: after a start, those of a process that died. `fences` and `controls` are the bodies of the last such
+    entries, `suites` of those that count (the latter two by task), `amendments` and `audits` those of every one.
+    `not_enforced` are the promises of a workspace that some session's backend did not keep, each with why.
     """
 
     tries: dict[CellKey, list[CellOutcome]] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Progress:
             case "control.judged":
                 self.controls[body["task"]] = body
             case "suite.characterised":
-                self.suites[body["task"]] = body
+                self.suites[body["task"]] = counting(self.suites.get(body["task"]), body)
             case "registration.amended":
                 self.amendments.append(body)
             case "run.audited":

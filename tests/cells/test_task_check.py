@@ -15,8 +15,9 @@ from typer.testing import CliRunner, Result
 
 from cells.busy import busy_machine
 from cells.cli import app
+from cells.plan import Progress
 from cells.run import run
-from harness.errors import RefereeError, TaskError, UsageError
+from harness.errors import DriftError, RefereeError, TaskError, UsageError
 from harness.experiment import RefereeLimitsEntry
 from harness.record import read_entries
 from harness.walls import Caps, ExecResult
@@ -226,6 +227,9 @@ def test_a_suite_that_was_found_wanting_withdraws_its_task(monkeypatch: pytest.M
         frozen = await frozen_run(tmp_path)
         ended = await anyio.to_thread.run_sync(lambda: check(str(frozen.folder), "--keep"))
         assert ended.exit_code == 3
+        monkeypatch.setattr(Lenient, "battery", NullReferee.battery)
+        again = await anyio.to_thread.run_sync(lambda: check(str(frozen.folder), "--keep"))
+        assert again.exit_code == 0  # and takes nothing back
         assert await run(frozen.folder, watcher=Quiet()) == "finished"
         return frozen.folder
 
@@ -235,3 +239,48 @@ def test_a_suite_that_was_found_wanting_withdraws_its_task(monkeypatch: pytest.M
     assert classes == {("Fake/0", "PASS"), ("Fake/1", "REFUSED"), ("Fake/2", "PASS")}
     (why,) = {outcome.end.detail for outcome in found_in if outcome.outcome_class == "REFUSED"}  # type: ignore[union-attr]
     assert "battery odd: accepted (PASS)" in why
+
+
+def characterised(*, word: str = "accepted", flaky: tuple[str, ...] = (), kind: str = "battery") -> dict[str, Any]:
+    """The body of an entry: one candidate that is not as it must be, or with `flaky` one that was read differently."""
+    rows = [{"kind": kind, "name": "a", "word": word, "holds": bool(flaky)}]
+    found = [{"candidate": "a", "test": "", "readings": list(flaky)}] if flaky else []
+    return {"task": "t", "holds": False, "why": ["it"], "rows": rows, "flaky": found}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "stays"),
+    [
+        (characterised(), True),
+        (characterised(word="survived", kind="mutant"), True),
+        (characterised(flaky=("PASS", "FAIL", "PASS")), True),
+        (characterised(word="not measured"), False),
+        (characterised(flaky=("PASS", "not measured")), False),
+        (characterised(word="survived", kind="generated"), False),
+    ],
+)
+def test_what_was_seen_of_a_suite_is_not_taken_back(earlier: dict[str, Any], *, stays: bool) -> None:
+    """Checking until it holds is no way to a suite that does; where nothing was seen, a later look may see it."""
+    progress, later = Progress(), {"task": "t", "holds": True, "why": [], "rows": [], "flaky": []}
+    for body in (later, earlier, later):
+        progress.add("suite.characterised", body)
+    assert progress.suites["t"]["holds"] is not stays
+
+
+def test_what_another_suite_judged_is_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A run is pinned to its suite: what a referee's newer version says is no word on this one."""
+
+    class Newer(NullReferee):
+        def suite(self, sealed: Any) -> Any:
+            return {**super().suite(sealed), "digest": "newer"}
+
+    async def freeze() -> Path:
+        return (await frozen_run(tmp_path)).folder
+
+    with fakes(monkeypatch, FakeBackend(name="docker")):
+        folder = anyio.run(freeze)
+    with fakes(monkeypatch, FakeBackend(name="docker"), referees_null=Newer):
+        refused = check(str(folder), "--keep").exception
+    assert isinstance(refused, DriftError)
+    assert "was judged by suite newer: the run is pinned to " in str(refused)
+    assert not (folder / "record.jsonl").exists()
