@@ -14,8 +14,9 @@ from dataclasses import dataclass
 __all__ = ["Checked", "MisplacedError", "OutputError", "read_coqchk"]
 
 SUCCESS = "Modules were successfully checked"
-_LIBRARY = re.compile(r"(Admitting|Checking) library: (\S+)")
-_DECLARATION = re.compile(r" +checking ([a-z ]+): ?(\S+)")
+# A name may hold any sign that is a letter to Rocq, as the blank that does not break (U+00A0).
+_LIBRARY = re.compile(r"(Admitting|Checking) library: ([^ ]+)")
+_DECLARATION = re.compile(r" +checking ([a-z ]+): ?([^ ]+)")
 _TITLES = (
     "Theory",
     "Axioms",
@@ -49,7 +50,7 @@ def read_coqchk(text: str, modules: Sequence[str]) -> Checked:
 
     Raises `MisplacedError` where one of them holds a foreign declaration, `OutputError` for output in any other form.
     """
-    lines = [line.rstrip() for line in text.split("\n")]
+    lines = [line.rstrip(" ") for line in text.split("\n")]
     if lines.count(SUCCESS) != 1:
         raise OutputError(f"it says {lines.count(SUCCESS)} times that the modules were successfully checked")
     end = lines.index(SUCCESS)

@@ -138,23 +138,37 @@ class RocqTrial:
             return Finding("AXIOMS_FAIL", f"not within the theory: {', '.join(context.unsafe)}"[:1500])
         others = [name for name in context.axioms if name not in allowed]
         if own := [name for name in others if not name.startswith(_LIBRARY)]:
-            return Finding("AXIOMS_FAIL", f"axioms that are not allowed: {', '.join(own)}"[:1500])
+            return Finding("AXIOMS_FAIL", f"axioms that are not allowed: {', '.join(own)}{_hidden(own)}"[:1500])
         return await self._used(parcel, context, allowed)
 
     async def _used(self, parcel: bytes, context: Checked, allowed: frozenset[str]) -> Finding:
-        text = _question(self._case)
-        question = f"{self._case.check}_used.v"
-        files = {**self._sealed, f"{self._module}.vo": parcel, question: text.encode()}
-        ran = await self._lab.run(files, [*_COQC, question], ours=False)
+        ran = await self._asked(parcel)
         if (over := met_limit(ran)) is not None:
             return over
         try:
-            used = read_assumptions(_sound(ran, ran.stdout), list(self._case.goals), self._case.nonce, context.axioms)
+            used = self._answer(ran, context.axioms)
         except AnswerError as error:
-            return Finding("UNSCORABLE", f"the question for the axioms that are used: {error}")
+            return await self._unanswered(f"the question for the axioms that are used: {error}", allowed)
         if refused := sorted(used - allowed):
             return Finding("AXIOMS_FAIL", f"it rests on what is not allowed: {', '.join(refused)}"[:1500])
         return PASSED
+
+    async def _asked(self, parcel: bytes) -> Ran:
+        question = f"{self._case.check}_used.v"
+        files = {**self._sealed, f"{self._module}.vo": parcel, question: _question(self._case).encode()}
+        return await self._lab.run(files, [*_COQC, question], ours=False)
+
+    def _answer(self, ran: Ran, context: Sequence[str]) -> frozenset[str]:
+        return read_assumptions(_sound(ran, ran.stdout), list(self._case.goals), self._case.nonce, context)
+
+    async def _unanswered(self, why: str, allowed: frozenset[str]) -> Finding:
+        """Whose doing it is: with the judge's stand-in in its place the exhibit has no say, and there is an answer."""
+        axioms = [f"{self._module}.{theorem}" for theorem, _ in self._case.goals.values()]
+        try:
+            self._answer(await self._asked(self._stand_in), [*axioms, *allowed])
+        except AnswerError:
+            return Finding("UNSCORABLE", why)
+        return Finding("AXIOMS_FAIL", f"the exhibit is in the way of {why}"[:1500])
 
     async def _checked(self, files: Mapping[str, bytes], modules: Sequence[str], rejected: str) -> Checked | Finding:
         wanted = [word for module in modules for word in ("-norec", module)]
@@ -163,6 +177,8 @@ class RocqTrial:
             return over
         if ran.status != 0:
             return Finding(rejected, f"coqchk: {_fatal(ran)}")
+        if not ran.whole:
+            return Finding("KERNEL_REJECTED", "coqchk says more of its declarations than is read")
         try:
             return read_coqchk(_sound(ran, ran.stderr), modules)  # coqchk says everything there
         except MisplacedError as error:
@@ -173,13 +189,21 @@ class RocqTrial:
 
 def _question(case: Case) -> str:
     """A file that has the assumptions of each theorem printed between lines that carry the nonce."""
-    lines = ["Set Printing Width 4000.", f"Require {case.card.module}.", "Unset Silent.", "Unset Printing All."]
-    lines.append("Set Printing Width 4000.")
+    lines = ["Set Printing Width 4000.", f"Require {case.card.module}."]
+    # A compiled file may hold options for whoever loads it: these would change the language, or what is printed.
+    lines += ["Unset Silent.", "Unset Printing All.", "Set Printing Width 4000.", "Set Printing Depth 1000."]
+    lines += ['Set Default Proof Mode "Classic".', 'Set Debug "-all".', "Unset Info Level.", "Unset Default Timeout."]
     for name, (theorem, _) in case.goals.items():
         lines.append(f'Goal True. idtac "{case.nonce} {name}". Abort.')
         lines.append(f"Print Assumptions {case.card.module}.{theorem}.")
     lines.append(f'Goal True. idtac "{case.nonce} end". Abort.')
     return "\n".join([*lines, ""])
+
+
+def _hidden(axioms: Sequence[str]) -> str:
+    """What the checker does not see through either, where one of the names may be of that kind."""
+    inside = any(name.count(".") > 1 for name in axioms)
+    return " (what a sealed functor or an alias of a module hides counts as an axiom too: `<:` hides nothing)" * inside
 
 
 def _sound(ran: Ran, words: str) -> str:

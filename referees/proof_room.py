@@ -30,6 +30,8 @@ _ABSENT = 44
 _OVER_CPU = 128 + 24
 _NOT_FOUND = 127
 _KILLED = 128 + 9
+_NO_COMPILER = b"native compiler exited"
+"""`native_compute` without OCaml's compiler says so, and that a larger stack often helps."""
 _STARVED = (b"out of memory", b"not enough memory", b"cannot allocate memory", b"stack overflow", b"std::bad_alloc")
 
 
@@ -58,12 +60,33 @@ class Ran:
 class Lab:
     """Runs programs, each in a room of its own, under one set of limits. `install` says what gives the programs."""
 
-    def __init__(self, rooms: RoomOpener, limits: ProofLimits, *, object_bytes: int, image: str, install: str) -> None:
+    def __init__(
+        self,
+        rooms: RoomOpener,
+        limits: ProofLimits,
+        *,
+        object_bytes: int,
+        image: str,
+        install: str,
+        mapped_bytes: int = 0,
+    ) -> None:
         self.limits = limits
         self.object_bytes = object_bytes
         self._rooms = rooms
         self._image = image or "the experiment's"
         self._install = install
+        self._mapped = mapped_bytes
+
+    def mapping(self, n_bytes: int) -> Lab:
+        """The same for programs that reserve `n_bytes` of addresses and never fill them: so much more they may have."""
+        return Lab(
+            self._rooms,
+            self.limits,
+            object_bytes=self.object_bytes,
+            image=self._image,
+            install=self._install,
+            mapped_bytes=n_bytes,
+        )
 
     async def run(
         self, files: Mapping[str, bytes], argv: Sequence[str], *, take: Sequence[str] = (), ours: bool = True
@@ -76,6 +99,7 @@ class Lab:
         nothing that a seat wrote), where it is not there or was killed by someone else; and what the room raises where
         that is lost.
         """
+        program = next(word for word in argv if word != "env" and "=" not in word)
         async with self._rooms() as room:
             await _fill(room, files)
             result = await room.exec(
@@ -83,14 +107,14 @@ class Lab:
                 timeout_s=self.limits.wall_s,
                 output_bytes=OUTPUT_BYTES,
             )
-            if _known(argv[0], result) == _KILLED:
-                await self._outlived(room, argv[0])
+            if _known(program, result) == _KILLED:
+                await self._outlived(room, program)
             taken: dict[str, bytes] = {}
             if take and not result.timed_out:
                 await room.sweep()  # nothing that it left running may change a file meanwhile
                 for path in take:
                     taken |= await self._take(room, path)
-        return self._ran(argv[0], result, taken, ours=ours)
+        return self._ran(program, result, taken, ours=ours)
 
     def cut(self, ran: Ran) -> bool:
         """Whether a file that was brought out is larger than it may be, and so not whole."""
@@ -98,7 +122,7 @@ class Lab:
 
     def _bounds(self) -> list[str]:
         cpu = self.limits.cpu_s
-        return [str(cpu), str(cpu + 1), str(self.limits.memory_bytes >> 10)]
+        return [str(cpu), str(cpu + 1), str((self.limits.memory_bytes + self._mapped) >> 10)]
 
     async def _take(self, room: Workspace, path: str) -> dict[str, bytes]:
         most = self.object_bytes + 1
@@ -152,7 +176,8 @@ class Lab:
             return "TIMEOUT", f"{program} was not done after {self.limits.wall_s:g} s by the clock"
         if status == _OVER_CPU:
             return "TIMEOUT", f"{program} used its {self.limits.cpu_s} s of the processor"
-        starved = any(word in result.stderr[-4096:].lower() for word in _STARVED)
+        last = result.stderr[-4096:].lower()
+        starved = _NO_COMPILER not in last and any(word in last for word in _STARVED)
         if status == _KILLED or (status != 0 and starved):
             return "MEMORY", f"{program} ran out of its {self.limits.memory_bytes} bytes of memory, or of its stack"
         return None, ""

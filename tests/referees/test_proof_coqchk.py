@@ -52,6 +52,11 @@ def test_a_whole_report() -> None:
     assert (found.axioms, found.unsafe) == ((), ())
 
 
+def test_a_name_with_a_blank_that_does_not_break() -> None:
+    """It is a letter to Rocq: a file that has it can be read."""
+    assert "Proof.a\u00a0b" in read_coqchk(WHOLE.replace("Proof.main", "Proof.a\u00a0b"), BOTH).names["Proof"]
+
+
 def test_axioms_and_what_is_unsafe() -> None:
     """Every entry of the summary, each with what it relies on."""
     text = WHOLE.replace("Axioms: <none>", "Axioms:\n    Proof.a\n    Coq.Logic.Classical_Prop.classic")

@@ -6,6 +6,7 @@ the real programs say what is played here is shown live.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 
 import pytest
 
@@ -123,6 +124,18 @@ def used(text: str) -> Callable[[str], Played]:
     return lambda check: Played(stdout=f"{check[8:]} goal_0\n{text}{check[8:]} end\n")
 
 
+def one_after_another(*plays: Played | Callable[[str], Played]) -> Callable[[str], Played]:
+    """What is played first, and what is played when it is asked again; then from the start."""
+    turns = cycle(plays)
+
+    def play(check: str) -> Played:
+        played = next(turns)
+        return played if isinstance(played, Played) else played(check)
+
+    return play
+
+
+STANDS = used("Axioms:\nProof.main : Statement.asked\n")
 CLASSICAL = SUMMARY.replace("Axioms: <none>", "Axioms:\n    Coq.Logic.Classical_Prop.classic\n    Coq.Logic.E.other")
 
 
@@ -137,13 +150,14 @@ CLASSICAL = SUMMARY.replace("Axioms: <none>", "Axioms:\n    Coq.Logic.Classical_
         ("MEMORY", "gate 2", {"compile": Played(status=134, stderr="Fatal error: out of memory")}),
         ("MEMORY", "gate 2", {"compile": Played(status=1, stderr="Error: Stack overflow.")}),
         ("MEMORY", "gate 2", {"compile": Played(status=137)}),
+        ("COMPILE", "gate 2", {"compile": Played(status=1, stderr="Error: Native compiler exited with status 2 (in case of stack overflow,\nincreasing stack size often helps)")}),
         ("KERNEL_REJECTED", "gate 3 of 5, kernel: coqchk: Type error: ActualType", {"kernel": REFUSED}),
         ("KERNEL_REJECTED", "declares Statement.asked", {"kernel": FOREIGN}),
         ("TIMEOUT", "gate 3", {"kernel": Played(status=152)}),
         ("MEMORY", "gate 3", {"kernel": Played(status=2, stderr="Fatal error: out of memory")}),
         ("UNSCORABLE", "0 times", {"kernel": Played()}),
         ("UNSCORABLE", "0 times", {"kernel": Played(stdout=HEAD + PROOF + DONE + SUMMARY)}),
-        ("UNSCORABLE", "too much", {"kernel": Played(stderr=HEAD + PROOF + DONE + SUMMARY, cut=True)}),
+        ("KERNEL_REJECTED", "more of its declarations than is read", {"kernel": Played(stderr=HEAD + PROOF + DONE + SUMMARY, cut=True)}),
         ("STATEMENT_ALTERED", "gate 4 of 5, statement: coqchk: Type error", {"statement": REFUSED}),
         ("INTERFACE_MISS", "no theorem main in Proof.v", {"statement": ABSENT}),
         ("UNSCORABLE", "passed over goal_0", {"statement": lambda c: Played(stderr=summary(SUMMARY)(c).stderr.replace("goal_0", "goal_9"))}),
@@ -155,6 +169,9 @@ CLASSICAL = SUMMARY.replace("Axioms: <none>", "Axioms:\n    Coq.Logic.Classical_
         ("PASS", "all 5", {"statement": summary(CLASSICAL), "used": used("Axioms:\nclassic : forall P, P \\/ ~ P\n")}),
         ("UNSCORABLE", "gate 5", {"used": Played()}),
         ("UNSCORABLE", "status 1", {"used": Played(status=1)}),
+        ("AXIOMS_FAIL", "in the way of the question", {"used": one_after_another(Played(status=1), STANDS)}),
+        ("AXIOMS_FAIL", "in the way of the question", {"used": one_after_another(used("Debug: x\n"), STANDS)}),
+        ("AXIOMS_FAIL", "Proof.M.a (what a sealed functor", {"statement": summary(SUMMARY.replace("Axioms: <none>", "Axioms:\n    Proof.M.a"))}),
         ("TIMEOUT", "gate 5", {"used": Played(status=152)}),
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 from referees.proof_words import LEAN, ROCQ, screened
 
 COMMANDS = ["Admitted", "admit", "Axiom", "Hypothesis", "Variable", "Load", "Unset Guard Checking", "bypass_check"]
+COMMANDS.append("Definitional UIP")
 WORDS = ["sorry", "axiom", "debug.skipKernelTC"]
 
 
@@ -26,6 +27,17 @@ WORDS = ["sorry", "axiom", "debug.skipKernelTC"]
         ("Section A. End A.\nModule B. Hypothesis a : nat.", "Hypothesis", 2),
         ("Module A := B. Variable a : nat.", "Variable", 1),
         ('Definition a := "(*". Axiom b : False. (* " *) " *)', "Axiom", 1),
+        ("Proof. 1: { Admitted.", "Admitted", 1),
+        ("Proof. all: swap 1 2. [x] : { Admitted.", "Admitted", 1),
+        ("Proof. 1-2, 3: { { Admitted.", "Admitted", 1),
+        ("Proof with auto. intros... Admitted.", "Admitted", 1),
+        ('Fail Notation "[ x ; .. ; y ]" := (cons x .. Section ..).\nVariable a : False.', "Variable", 2),
+        ("Set Definitional UIP.", "Definitional UIP", 1),
+        ("#[local] Unset\nGuard Checking.", "Unset Guard Checking", 1),
+        ('Notation "x =(* y" := x. Definition a := 0 =(* 0. Axiom b : False.', "Axiom", 1),
+        ('Notation "x =( y" := x. Definition a := 0 =(* 0. Axiom b : False. (* *)', "Axiom", 1),
+        ("Notation \"x '%(' y\" := x. Definition a := 0 %(* 0.\nAxiom b : False.", "Axiom", 2),
+        ('Infix "=(" := f. Definition a := 0 =(* 0. Infix "~(" := f. Definition b := 0 ~(* 0. Load c.', "Load", 1),
     ],
 )
 def test_a_command_is_found(text: str, phrase: str, line: int) -> None:
@@ -43,7 +55,13 @@ def test_a_command_is_found(text: str, phrase: str, line: int) -> None:
         "Module A. Section B. Hypothesis h : False. End B. End A.",
         "Definition a := M.Axiom.",
         "Definition Admitted' := admitted.",
+        "Definition a := admit\u00a0nothing.",
         "(* Axiom a : False.",
+        'Notation "x =( y" := x. Definition a := 0 =( 0 (* Axiom *).',
+        'Notation "[ x ; .. ; y ]" := (cons x .. (cons y nil) ..) (at level 0). Section A. Variable a : nat. End A.',
+        "Definition Set' := Set. Definition a : Set -> Set := fun x => x.",
+        "Proof. 1: exact a. 2: { exact b. } Qed.",
+        "Section A. Variable a : nat.",
         "",
     ],
 )
@@ -78,5 +96,9 @@ def test_a_word_of_leans_comments_and_strings_is_not(text: str) -> None:
 
 
 def test_long_files_are_read_in_moments() -> None:
-    """Nothing in a file of 400,000 signs makes the screen read it twice."""
+    """Nothing in a file of 400,000 signs makes the screen read it twice, and no signs of its own read it for ever."""
     assert screened("(" * 200_000 + '"' * 200_001, COMMANDS, ROCQ) is None
+    many = "".join(f'Infix "{n}(" := f.' for n in range(100))
+    assert "can't follow" in (screened(many + "(* *)" * 100_000, COMMANDS, ROCQ) or "")
+    deep = "".join(f'Infix "{sign}(" := f. Definition a := 0 {sign}(* 0. ' for sign in "!$%&/=?~^<>|;,")
+    assert "can't follow" in (screened(deep, COMMANDS, ROCQ) or "")

@@ -23,6 +23,7 @@ Definition asked : Prop := forall a b : nat, a + b = b + a.
 _FORBIDDEN = (
     "Admitted", "admit", "Axiom", "Parameter", "Hypothesis", "Variable", "Unset Guard Checking", "bypass_check",
     "Unset Universe Checking", "Declare ML Module", "Load", "Redirect", "Extraction", "Drop",
+    "Definitional UIP",
 )  # fmt: skip
 _PROOF = "Require Import PeanoNat Statement.\nTheorem main : asked.\nProof. exact Nat.add_comm. Qed.\n"
 
@@ -41,6 +42,8 @@ def _candidate(text: str, reading: str, **others: str) -> Candidate:
 
 
 _SECTIONS = list(sections(Path(__file__).with_name("proof.txt"), {}))
+_LONG = "x" * 20_000
+_MANY = " ".join(f"Definition d{n} := 0." for n in range(450))
 _SHADOW = "Definition given : Prop := True.\nDefinition asked : Prop := True.\n"
 
 CANDIDATES = {
@@ -58,11 +61,25 @@ CANDIDATES = {
         False,
     ),
     "a compiled file alone": (Candidate(task=TASK, files={"Proof.vo": "Coq!"}, reading="NO_BUILD"), False),
+    "a weaker statement, and names that the checker says for megabytes": (
+        _candidate(
+            f"Module {_LONG}.\n{_MANY}\nEnd {_LONG}.\n"
+            "Require Import Statement.\nTheorem main : given. Proof. reflexivity. Qed.\n",
+            "KERNEL_REJECTED",
+        ),
+        False,
+    ),
     "two megabytes of comment": (_candidate(f"(* {'x' * (2 << 20)} *)\n{_PROOF}", "NO_BUILD"), False),
 }
 """By name: the candidate with the reading of gates 2 to 5, and whether the screen refuses it besides."""
 
 HONEST = {
+    "Ltac2, and names that only look like two words": _candidate(
+        'From Ltac2 Require Import Ltac2.\n#[global] Set Default Proof Mode "Ltac2".\nRequire Import PeanoNat Statement.\n'
+        "Lemma Axiom\u00a0free : asked. Proof. intros a b. apply Nat.add_comm. Qed.\n"
+        "Theorem main : asked. Proof. exact Axiom\u00a0free. Qed.\n",
+        "PASS",
+    ),
     "a proof": _candidate(_PROOF, "PASS"),
     "the type spelt out": _candidate(
         "Theorem main : forall n m : nat, Nat.add n m = Nat.add m n.\n"
