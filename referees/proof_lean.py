@@ -15,53 +15,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.errors import RefereeError
 from referees.proof_battery import lean_degenerates
 from referees.proof_card import ProofCard
+from referees.proof_lean_programs import form, used
 from referees.proof_room import Lab, Ran, said
 from referees.proof_trial import PASSED, Case, Finding, compiled, met_limit
 from referees.proof_words import LEAN, Syntax
 
 __all__ = ["Lean", "LeanTrial"]
 
-_HERE = ("env", "LEAN_PATH=/workspace")
+# Lean reserves a gigabyte of addresses for the stack of each thread, and would take a thread for each processor.
+_HERE = ("env", "LEAN_PATH=/workspace", "LEAN_NUM_THREADS=2")
 _LEAN = (*_HERE, "lean", "-R", "/workspace")
-_EACH = 'for name in "$@"; do env LEAN_PATH=/workspace lean -R /workspace -o "$name.olean" "$name.lean" || exit; done'
+_EACH = f'for name in "$@"; do {" ".join(_LEAN)} -o "$name.olean" "$name.lean" || exit; done'
 _CHECKER = 'command -v leanchecker >/dev/null && exec leanchecker -v "$@"; exec lean4checker -v "$@"'
+_PROBLEM = "found a problem in"
 _NAME = re.compile(r"unknown constant '([^']*)'")
-_USED = r"""import Lean
-open Lean
-
-def uses (info : ConstantInfo) : Array Name :=
-  let inside := match info with
-    | .defnInfo v => v.value.getUsedConstants
-    | .thmInfo v => v.value.getUsedConstants
-    | .opaqueInfo v => v.value.getUsedConstants
-    | .inductInfo v => v.ctors.toArray
-    | _ => #[]
-  info.type.getUsedConstants ++ inside
-
-def plain (name : Name) : String :=
-  (toString name).map fun c => if c.isAlphanum || c == '.' || c == '_' || c == '\'' then c else '?'
-
-partial def axiomsOf (env : Environment) (todo : List Name) (seen : NameSet) (found : List Name) : List Name :=
-  match todo with
-  | [] => found
-  | name :: rest =>
-    if seen.contains name then axiomsOf env rest seen found
-    else match env.find? name with
-      | none => axiomsOf env rest (seen.insert name) (name :: found)
-      | some info =>
-        let found := match info with
-          | .axiomInfo _ => name :: found
-          | _ => found
-        axiomsOf env ((uses info).toList ++ rest) (seen.insert name) found
-
-def main : IO Unit := do
-  initSearchPath (← findSysroot)
-  let env ← importModules #[{ module := `CHECK }] {}
-  for goal in [GOALS] do
-    let found := axiomsOf env [goal] {} []
-    IO.println s!"NONCE {goal} {found.length} {String.intercalate " " (found.map plain)}"
-  IO.println "NONCE end"
-"""
+_MAPPED = 16 << 30
+"""Addresses that Lean may reserve beside the memory it uses: 5.7 GB were measured without its library (4.35.0)."""
 
 
 class Lean:
@@ -78,6 +47,7 @@ class Lean:
     async def open(self, lab: Lab, case: Case) -> LeanTrial:
         """Compile what is the judge's own. Raises `RefereeError` where that can't be done."""
         card, check = case.card, case.check
+        lab = lab.mapping(_MAPPED)
         sources = {card.statement: case.statement, card.module: _stand_in(case), check: _check(case)}
         files = {f"{name}.lean": text for name, text in sources.items()}
         objects = [f"{card.statement}.olean", f"{check}.olean"]
@@ -119,12 +89,31 @@ class LeanTrial:
         """Gate 2: the exhibit's file, beside the compiled statement and nothing else."""
         source, target = f"{self._module}.lean", f"{self._module}.olean"
         files = {**self._sealed, source: self._case.source}
-        ran = await self._lab.run(files, [*_LEAN, "-o", target, source], take=[target], ours=False)
-        return compiled(ran, target, self._lab.object_bytes)
+        ran = await self._lab.run(files, [*_LEAN, "-o", target, source], take=[target, f"{target}.private"], ours=False)
+        found, parcel = compiled(ran, target, self._lab.object_bytes)
+        if found.reading is None and f"{target}.private" in ran.taken:
+            why = f"{source} begins with `module`, which keeps its proofs in a file of their own: leave the word out"
+            return Finding("COMPILE", why), b""
+        return found, parcel
 
     async def kernel(self, parcel: bytes) -> Finding:
-        """Gate 3: every declaration of the compiled file, replayed in the kernel in a fresh room."""
-        return await self._replayed(parcel, self._module, "KERNEL_REJECTED")
+        """Gate 3: the compiled file, held to its form, and every declaration replayed in the kernel in a fresh room."""
+        found = await self._formed(parcel)
+        return await self._replayed(parcel, self._module, "KERNEL_REJECTED") if found.reading is None else found
+
+    async def _formed(self, parcel: bytes) -> Finding:
+        file, nonce = f"{self._module}.olean", self._case.nonce
+        ran = await self._lab.run({file: parcel, "Form.lean": form(file, nonce)}, [*_LEAN, "--run", "Form.lean"])
+        begun, *faults = _lines(ran, nonce) or [""]
+        if begun == "reading" and not ran.by_clock and ran.limit != "TIMEOUT" and ran.status != 0:
+            return Finding("KERNEL_REJECTED", f"the compiled file cannot be read: {said(ran, 500)}")
+        if (over := met_limit(ran)) is not None:
+            return over
+        if begun != "reading" or faults[-1:] != ["end"] or not ran.whole:
+            return Finding("UNSCORABLE", f"the form of the compiled file could not be read: {said(ran, 500)}")
+        if found := "; ".join(fault.removeprefix("fault ") for fault in faults[:-1]):
+            return Finding("KERNEL_REJECTED", f"the compiled file is none that lean made: {found}"[:1500])
+        return PASSED
 
     async def statement(self, parcel: bytes) -> Finding:
         """Gate 4: the judge's check, replayed with the exhibit's file in the stand-in's place."""
@@ -133,16 +122,14 @@ class LeanTrial:
     async def axioms(self, parcel: bytes) -> Finding:
         """Gate 5: every axiom that the judge's check rests on, by a program that reads the files as data."""
         goals = [f"{self._case.check}.{name}" for name in self._case.goals]
-        text = _USED.replace("CHECK", self._case.check).replace("NONCE", self._case.nonce)
-        text = text.replace("GOALS", ", ".join(f"`{goal}" for goal in goals))
-        files = {**self._files(parcel), "Used.lean": text.encode()}
+        files = {**self._files(parcel), "Used.lean": used(self._case.check, goals, self._case.nonce)}
         ran = await self._lab.run(files, [*_LEAN, "--run", "Used.lean"])
         if (over := met_limit(ran)) is not None:
             return over
-        used = _axioms(ran, goals, self._case.nonce)
-        if used is None:
+        found = _axioms(ran, goals, self._case.nonce)
+        if found is None:
             return Finding("UNSCORABLE", f"what the proof rests on could not be read: {said(ran, 500)}")
-        refused = sorted(used - set(self._case.card.axioms))
+        refused = sorted(found - set(self._case.card.axioms))
         return (
             Finding("AXIOMS_FAIL", f"axioms that are not allowed: {', '.join(refused)}"[:1500]) if refused else PASSED
         )
@@ -160,14 +147,20 @@ class LeanTrial:
             if missing and missing[1] in self._case.card.theorems:
                 return Finding("INTERFACE_MISS", f"there is no theorem {missing[1]} in {self._module}.lean")
             return Finding(rejected, said(ran))
-        if not ran.whole or f"replaying {module}" not in ran.stdout.split("\n"):
+        # That line comes before the checker knows: what it found is in the other stream and in its exit status.
+        if not ran.whole or f"replaying {module}" not in ran.stdout.split("\n") or _PROBLEM in ran.stderr:
             return Finding("UNSCORABLE", f"the checker does not say that it replayed {module}: {said(ran, 500)}")
         return PASSED
 
 
+def _lines(ran: Ran, nonce: str) -> list[str]:
+    """What one of the judge's own programs said."""
+    return [line.removeprefix(f"{nonce} ") for line in ran.stdout.split("\n") if line.startswith(f"{nonce} ")]
+
+
 def _axioms(ran: Ran, goals: Sequence[str], nonce: str) -> set[str] | None:
     """The axioms of all goals together; None unless every goal was answered in order and in full."""
-    lines = [line.removeprefix(f"{nonce} ") for line in ran.stdout.split("\n") if line.startswith(f"{nonce} ")]
+    lines = _lines(ran, nonce)
     if not ran.ended_well or not ran.whole or lines[-1:] != ["end"] or len(lines) != len(goals) + 1:
         return None
     found = list(_counted(lines[:-1], goals))

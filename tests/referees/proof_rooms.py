@@ -47,13 +47,17 @@ Script = Callable[[Sequence[str], Mapping[str, bytes]], Played]
 
 
 class ScriptedRooms:
-    """Opens rooms that play by the script; `ran` keeps the words of each program, and `held` the files of its room."""
+    """
+    Opens rooms that play by the script; `ran` keeps the words of each program, `held` the files of its room, and
+    `addresses` the kilobytes of address space that it may have.
+    """
 
     def __init__(self, script: Script, *, memory_bytes: int = 3 << 30) -> None:
         self.script = script
         self.memory_bytes = memory_bytes
         self.ran: list[list[str]] = []
         self.held: list[dict[str, bytes]] = []
+        self.addresses: list[str] = []
 
     @asynccontextmanager
     async def __call__(self) -> AsyncIterator[Any]:
@@ -90,6 +94,7 @@ class _Room:
             return replace(done, status=44) if data is None else replace(done, stdout=data[:output_bytes])
         words = list(argv[7:])
         self.rooms.ran.append(words)
+        self.rooms.addresses.append(argv[6])
         self.rooms.held.append(dict(self.files))
         played = self.rooms.script(words, self.files)
         self.files |= played.left

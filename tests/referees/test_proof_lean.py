@@ -1,10 +1,12 @@
 """
-The referee `lean` in rooms that play the forms of output that Lean 4's programs are documented to have. It was never run
-against a real toolchain: what is held here is the command lines, the reading, and that silence passes no gate.
+The referee `lean` in rooms that play what Lean's programs print. What `lean` says and leaves was recorded from Lean 4.35.0;
+what `leanchecker` says, and in what order, is by its source, since none could be had. Held here: the command lines, the
+reading, that silence passes no gate, and each way that is known to bring a compiled file past the checker.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
@@ -34,7 +36,11 @@ class Programs:
     def __call__(self, words: Sequence[str], files: Mapping[str, bytes]) -> Played:
         """One program, by the gate that it runs for."""
         check = next((name.partition(".")[0] for name in files if name.startswith("Proctor_")), "")
-        if words[0] == "sh":
+        if words[-1] == "Form.lean":
+            found = re.search(rb'"([0-9a-f]+) end"', files["Form.lean"])
+            assert found is not None
+            step, check = "form", f"Proctor_{found[1].decode()}"
+        elif words[0] == "sh":
             step = "kit"
         elif words[-1] == "Proof.lean":
             step = "compile"
@@ -51,6 +57,9 @@ class Programs:
     def _compile(self, _: str) -> Played:
         return Played(left={"Proof.olean": b"exhibit"})
 
+    def _form(self, check: str) -> Played:
+        return formed()(check)
+
     def _kernel(self, _: str) -> Played:
         return Played(stdout="replaying Proof\n")
 
@@ -59,6 +68,17 @@ class Programs:
 
     def _axioms(self, check: str) -> Played:
         return used(" 1 propext")(check)
+
+
+def formed(*faults: str) -> Callable[[str], Played]:
+    """What the judge's own program says of the form of a compiled file."""
+    said = ["reading", *(f"fault {fault}" for fault in faults), "end"]
+    return lambda check: Played(stdout="".join(f"{check[8:]} {line}\n" for line in said))
+
+
+def unread(stderr: str, status: int = 1) -> Callable[[str], Played]:
+    """The end of the same program when `lean` can't read the compiled file."""
+    return lambda check: Played(status=status, stdout=f"{check[8:]} reading\n", stderr=stderr)
 
 
 def used(text: str) -> Callable[[str], Played]:
@@ -78,30 +98,63 @@ async def test_a_proof_passes_five_gates() -> None:
     exhibit = Exhibit(tree=Tree.of({"Proof.lean": "theorem", "Statement.lean": "own", "lakefile.lean": "own"}))
     verdict = await lean().judge(exhibit, OPEN, SEALED, rooms)
     assert (verdict.reading, verdict.detail) == ("PASS", "all 5 gates passed")
-    kit, compiling, *checking = rooms.held
+    kit, compiling, form, *checking = rooms.held
     (check,) = (name for name in kit if name.startswith("Proctor_"))
     assert kit["Proof.lean"] == b"import Statement\naxiom main : Statement.asked\n"
     assert b".goal_0 : Statement.asked := @main\n" in kit[check]
     assert compiling == {"Statement.olean": b"sealed", "Proof.lean": b"theorem"}
+    assert set(form) == {"Proof.olean", "Form.lean"}
     assert all(room["Proof.olean"] == b"exhibit" and "Proof.lean" not in room for room in checking)
-    assert rooms.ran[1][:3] == ["env", "LEAN_PATH=/workspace", "lean"]
+    assert rooms.ran[1][:2] == ["env", "LEAN_PATH=/workspace"]
     assert "enableInitializersExecution" not in checking[-1]["Used.lean"].decode()
 
 
 MISMATCH = Played(
-    status=1, stderr="lean4checker found a problem in Proctor_1\nuncaught exception: (kernel) declaration type mismatch"
+    status=1,
+    stdout="replaying Proof\n",
+    stderr="leanchecker found a problem in Proof\nuncaught exception: (kernel) declaration type mismatch, 'main' has type",
 )
-ABSENT = Played(status=1, stderr="uncaught exception: (kernel) unknown constant 'main'")
+"""The checker says what it replays before it knows how that ends."""
+ABSENT = Played(
+    status=1, stderr="leanchecker found a problem in Proctor_1\nuncaught exception: (kernel) unknown constant 'main'"
+)
+OTHER_TYPE = """Proof.lean:3:34: error: Type mismatch
+  True.intro
+has type
+  True
+but is expected to have type
+  Statement.asked
+Proof.lean:3:0: error: internal exception #3
+"""
+"""By Lean 4.35.0, on its standard output."""
+OF_A_MODULE = Played(left={"Proof.olean": b"exhibit", "Proof.olean.private": b"proofs", "Proof.olean.server": b""})
+NO_THREAD = (
+    "libc++abi: terminating due to uncaught exception of type lean::exception: failed to create thread: Resource"
+)
 
 
 @pytest.mark.parametrize(
     ("reading", "where", "steps"),
     [
-        ("COMPILE", "gate 2", {"compile": Played(status=1, stdout="Proof.lean:1:0: error: unexpected token")}),
+        ("COMPILE", "Type mismatch", {"compile": Played(status=1, stdout=OTHER_TYPE)}),
+        ("COMPILE", "failed to create thread", {"compile": Played(status=134, stderr=NO_THREAD)}),
+        ("COMPILE", "begins with `module`", {"compile": OF_A_MODULE}),
         ("COMPILE", "no regular file Proof.olean", {"compile": Played()}),
         ("TIMEOUT", "gate 2", {"compile": Played(status=152)}),
         ("MEMORY", "gate 2", {"compile": Played(status=1, stderr="Stack overflow detected. Aborting.")}),
-        ("KERNEL_REJECTED", "gate 3 of 5, kernel: lean4checker", {"kernel": MISMATCH}),
+        ("KERNEL_REJECTED", "main is declared twice", {"form": formed("main is declared twice")}),
+        ("KERNEL_REJECTED", "T.mk is filed under evil", {"form": formed("T.mk is filed under evil", "x is a quotient")}),
+        ("KERNEL_REJECTED", "invalid header", {"form": unread("failed to read file './Proof.olean', invalid header")}),
+        ("KERNEL_REJECTED", "cannot be read", {"form": unread("INTERNAL PANIC: out of memory")}),
+        ("KERNEL_REJECTED", "cannot be read", {"form": unread("", status=139)}),
+        ("TIMEOUT", "gate 3", {"form": unread("", status=152)}),
+        ("MEMORY", "gate 3", {"form": Played(status=1, stderr="INTERNAL PANIC: out of memory")}),
+        ("UNSCORABLE", "form of the compiled file", {"form": Played()}),
+        ("UNSCORABLE", "form of the compiled file", {"form": Played(status=1, stdout="Form.lean:9:2: error: unknown")}),
+        ("UNSCORABLE", "form of the compiled file", {"form": unread("", status=0)}),
+        ("UNSCORABLE", "form of the compiled file", {"form": lambda _: formed()("Proctor_other")}),
+        ("KERNEL_REJECTED", "gate 3 of 5, kernel: leanchecker", {"kernel": MISMATCH}),
+        ("UNSCORABLE", "does not say", {"kernel": Played(stdout=MISMATCH.stdout, stderr=MISMATCH.stderr)}),
         ("UNSCORABLE", "does not say that it replayed Proof", {"kernel": Played()}),
         ("UNSCORABLE", "does not say", {"kernel": Played(stdout="not replaying Proof\n")}),
         ("STATEMENT_ALTERED", "gate 4 of 5, statement", {"statement": MISMATCH}),
@@ -123,6 +176,14 @@ async def test_ends(reading: str, where: str, steps: Steps) -> None:
     verdict = await judged(Programs(**steps))
     assert verdict.reading == reading, verdict.detail
     assert where in verdict.detail
+
+
+async def test_lean_may_reserve_addresses_beside_its_memory() -> None:
+    """Under an address space of its memory alone, Lean 4.35.0 cannot create its threads: no proof at all would pass."""
+    rooms = ScriptedRooms(Programs())
+    await lean(memory_bytes=256 << 20).judge(Exhibit(tree=Tree.of({"Proof.lean": ""})), OPEN, SEALED, rooms)
+    assert {(256 << 20) + (16 << 30)} == {int(bound) << 10 for bound in rooms.addresses}
+    assert "LEAN_NUM_THREADS=2" in rooms.ran[1]
 
 
 async def test_the_screen_reads_lean() -> None:
