@@ -41,12 +41,24 @@ def made_arm(entry: ArmChoice, origin: ArmOrigin) -> Arm:
     if isinstance(entry, str):
         return _registered(entry, {})
     if isinstance(entry, ArmOptionsEntry):
+        _more_than_a_name(entry)
         return _registered(entry.name, _options(entry, origin))
     if entry.name in plugins.table("arms"):
         raise ExperimentError(f"arm {entry.name!r}: the name is taken by a registered arm; choose another")
     if isinstance(entry, ArmFolderEntry):
         return arm_from_files(entry.name, origin.arm_files(entry))
     return TextArm(entry.name, origin.arm_text(entry))
+
+
+def _more_than_a_name(entry: ArmOptionsEntry) -> None:
+    """Refuse a table with a name alone that no registered arm has: an arm of the experiment's own may be meant."""
+    registered = plugins.table("arms")
+    if entry.name in registered or entry.options or entry.corpus is not None:
+        return
+    raise ExperimentError(
+        f"arm {entry.name!r} is not registered and names no text: one of your own is "
+        f'{{ name = "{entry.name}", file = "FILE" }}. {unknown_name("arm", entry.name, registered)}'
+    )
 
 
 def _registered(name: str, options: Mapping[str, Any]) -> Arm:

@@ -14,7 +14,7 @@ from cells.house import House
 from harness import plugins
 from harness.clock import Clock
 from harness.conformance.rows import Conformance, Row
-from harness.conformance.suite import ARMS, RULES, check_referee
+from harness.conformance.suite import ARMS, RULES, check_referee, refuse_unknown
 from harness.errors import UsageError
 from harness.experiment import RefereeLimitsEntry
 from harness.ports import RoomOpener
@@ -67,6 +67,7 @@ async def check_registered(
     """
     make = plugins.load("referees", asked.referee)
     hostile = _hostile(asked.hostile)
+    refuse_unknown(asked.rules)
     found = []
     async for task, rooms, options, arms in _cases(asked, clock, say):
         say(f"{asked.referee} on {task.key}")
@@ -90,6 +91,10 @@ async def check_registered(
 def _hostile(folder: Path | None) -> dict[str, Tree]:
     if folder is None:
         return {}
+    if not folder.is_dir():
+        raise UsageError(
+            f"--hostile {folder} is no folder: expected one with a folder for each endless candidate in it"
+        )
     trees = {path.name: Tree.from_folder(path) for path in sorted(folder.iterdir()) if path.is_dir()}
     if not trees:
         raise UsageError(f"{folder} holds no folder: expected one for each endless candidate, named by what it does")

@@ -33,6 +33,7 @@ def new_referee(name: str, parent: Path) -> list[Path]:
     folder = parent / f"proctor-referee-{name}"
     if folder.exists():
         raise UsageError(f"{folder} exists: choose another name, or remove it first")
+    _made(folder)
     return [_written(folder / path, text) for path, text in _package(name).items()]
 
 
@@ -64,3 +65,10 @@ def _written(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     return path
+
+
+def _made(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"{folder} can't be made: {error.strerror}. Name another --folder") from error

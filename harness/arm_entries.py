@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeAlias
 
@@ -48,12 +49,20 @@ class ArmOptionsEntry(_Table):
     """A file that the arm works with, relative to the experiment file; its bytes are pinned."""
 
 
+def _nearly(table: dict[str, Any], key: str) -> bool:
+    return bool(difflib.get_close_matches(key, map(str, table), n=1, cutoff=0.7))
+
+
 def _kind(value: Any) -> str:
-    """Which of the four an entry is meant to be, so that a fault is told of that one alone."""
+    """
+    Which of the four an entry is meant to be, so that a fault is told of that one alone: a name and nothing else is a
+    registered arm's, as a bare name is, and a key that is nearly one of a kind's own stands for it.
+    """
     if isinstance(value, dict):
-        if "folder" in value:
+        if "folder" in value or _nearly(value, "folder"):
             return "ArmFolderEntry"
-        return "ArmOptionsEntry" if {"options", "corpus"} & set(value) else "ArmEntry"
+        options = set(value) == {"name"} or _nearly(value, "options") or _nearly(value, "corpus")
+        return "ArmOptionsEntry" if options and "file" not in value else "ArmEntry"
     known = isinstance(value, (ArmEntry, ArmFolderEntry, ArmOptionsEntry))
     return type(value).__name__ if known else "constrained-str"
 

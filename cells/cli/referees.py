@@ -161,10 +161,14 @@ def _read(options: list[str]) -> dict[str, Any]:
     from harness.written import toml_of
 
     found: dict[str, Any] = {}
+    given: dict[str, str] = {}
     for option in options:
         key, equals, text = option.partition("=")
         if not equals or not key:
             raise UsageError(f"--option {option!r}: expected KEY=VALUE")
+        if key in given:
+            raise UsageError(f"--option {key} is given twice, as {given[key]!r} and as {text!r}: expected each once")
+        given[key] = text
         try:
             found[key] = toml_of(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:

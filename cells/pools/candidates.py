@@ -32,6 +32,9 @@ __all__ = [
 ]
 
 SCHEMA = "proctor-pool/1"
+_FAMILY = SCHEMA.partition("/")[0] + "/"
+_BEGINS = b'{"arm":{"name":"'
+"""How every header begins: what tells one that was cut off from a file of something else."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,15 +135,21 @@ def wanted(header: Mapping[str, Any]) -> list[tuple[Unit, int]]:
 
 
 def parse_pool(data: bytes, origin: str) -> Pool:
-    """The pool that `data` is. Raises `IntegrityError` with the line that is not what it should be."""
+    """
+    The pool that `data` is. Raises `UsageError` for what is none at all, and `IntegrityError` with the line that is not
+    what it should be.
+    """
     first, *rest = data.split(b"\n")
+    if not _is_pool(first, whole=bool(rest)):
+        raise UsageError(
+            f"{origin} is no pool: expected a file that `proctor pool make` wrote, whose first line has the schema "
+            f"{SCHEMA!r}"
+        )
     if rest[-1:] != [b""]:
         raise IntegrityError(
             f"{origin}: its last line is cut off: `proctor pool make` with the same file goes on with it"
         )
-    header = _json(first, f"{origin}, line 1")
-    if header.get("schema") != SCHEMA:
-        raise IntegrityError(f"{origin}, line 1: schema is {header.get('schema')!r}: expected {SCHEMA!r}")
+    header = _header(first, f"{origin}, line 1")
     order, mark = wanted(header), digest_json(header)
     if len(rest) - 1 > len(order):
         raise IntegrityError(f"{origin} has {len(rest) - 1} candidates: its header wants {len(order)}")
@@ -151,11 +160,39 @@ def parse_pool(data: bytes, origin: str) -> Pool:
         kept = body.pop("sha256", None)
         if kept != digest_json(body):
             raise IntegrityError(f"{where}: it is not what its own digest says")
-        place = (body["pool"], body["benchmark"], body["model"], body["task"], body["index"])
+        place = tuple(body.get(key) for key in ("pool", "benchmark", "model", "task", "index"))
         if place != (mark, unit.benchmark, unit.model, unit.task, index):
             raise IntegrityError(f"{where}: expected candidate {index} of {unit}, of this very pool")
         found.setdefault(unit, []).append(body)
     return Pool(header=header, digest=digest_bytes(data), lines={unit: tuple(rows) for unit, rows in found.items()})
+
+
+def _is_pool(first: bytes, *, whole: bool) -> bool:
+    """Whether a file's first line, `whole` or cut off, is a pool's, of this schema or another."""
+    if not whole:
+        return bool(first) and first[: len(_BEGINS)] == _BEGINS[: len(first)]
+    try:
+        header = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and str(header.get("schema")).startswith(_FAMILY)
+
+
+def _header(line: bytes, where: str) -> dict[str, Any]:
+    """A header of this schema, with all that tells which candidates there should be."""
+    header = _json(line, where)
+    if header.get("schema") != SCHEMA:
+        raise IntegrityError(f"{where}: schema is {header.get('schema')!r}: expected {SCHEMA!r}")
+    n, names = header.get("n"), ("benchmark", "task")
+    if type(n) is not int or n < 1:
+        raise IntegrityError(f"{where}: n is {n!r}: expected a whole number of 1 or more")
+    for key, kind in (("models", dict), ("tasks", list), ("seed_namespace", str)):
+        if not isinstance(header.get(key), kind):
+            raise IntegrityError(f"{where}: {key} is {header.get(key)!r}: expected what `proctor pool make` writes")
+    for task in header["tasks"]:
+        if not isinstance(task, dict) or not all(isinstance(task.get(name), str) for name in names):
+            raise IntegrityError(f"{where}: a task is {task!r}: expected a table with {' and '.join(names)}")
+    return header
 
 
 def read_pool(path: Path) -> Pool:

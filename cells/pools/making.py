@@ -105,6 +105,8 @@ def _begun(out: Path, header: Mapping[str, Any]) -> int:
     """How many candidates `out` holds of the pool; a cut last line is taken off, a file that is not there begun."""
     data = out.read_bytes() if out.exists() else b""
     whole = data[: data.rfind(b"\n") + 1]
+    if not whole and not header_line(header).startswith(data):
+        raise UsageError(f"{out} holds something else, and would be written over: choose another --out")
     if not whole:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(header_line(header))

@@ -24,7 +24,7 @@ from harness.ports import RoomOpener
 from harness.tasks.task import Task
 from harness.tree import Tree
 
-__all__ = ["ARMS", "RULES", "check_referee"]
+__all__ = ["ARMS", "RULES", "check_referee", "refuse_unknown"]
 
 ARMS = ("B", "P")
 """The arms that are named to a referee, to see that it does not listen."""
@@ -54,6 +54,12 @@ RULES: Mapping[str, Look] = {
     "time and limits": answers.reports,
 }
 """In the order in which they are looked at: the last two are about the verdicts of all those before."""
+
+
+def refuse_unknown(rules: Collection[str]) -> None:
+    """Raise `UsageError` for the first rule that there is not, with those that there are."""
+    for rule in sorted(set(rules) - set(RULES)):
+        raise UsageError(unknown_name("rule", rule, RULES))
 
 
 async def check_referee(
@@ -86,9 +92,7 @@ async def check_referee(
         arms=arms,
         hostile=hostile or {},
     )
-    unknown = sorted(set(rules) - set(RULES))
-    if unknown:
-        raise UsageError(unknown_name("rule", unknown[0], RULES))
+    refuse_unknown(rules)
     rows = []
     for rule, look in ((name, look) for name, look in RULES.items() if name in rules):
         rows.append(await _row(trial, rule, look))

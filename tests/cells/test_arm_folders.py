@@ -98,7 +98,19 @@ async def test_a_broken_arm_is_refused_at_the_freeze(
         ('{ folder = "arms/di et" }', "arms.0.folder: String should match pattern"),
         ('{ folder = "arms/diet", name = "diet" }', "arms.0.name: unknown key 'name'"),
         ("{ folder = 3 }", "arms.0.folder: Input should be a valid string, got 3"),
-        ('{ foldr = "arms/diet" }', "arms.0.foldr: unknown key 'foldr'"),
+        ('{ foldr = "arms/diet" }', "arms.0.foldr: unknown key 'foldr'. Did you mean 'folder'? Known: folder."),
+        (
+            '{ name = "INVERT", corpsu = "c" }',
+            "unknown key 'corpsu'. Did you mean 'corpus'? Known: corpus, name, options.",
+        ),
+        (
+            '{ name = "diet", fiel = "d.md" }',
+            "arms.0.fiel: unknown key 'fiel'. Did you mean 'file'? Known: file, name.",
+        ),
+        (
+            '{ name = "diet" }',
+            "arm 'diet' is not registered and names no text: one of your own is { name = \"diet\", file",
+        ),
         ("3", "arms.0: Input should be a valid string, got 3"),
     ],
 )

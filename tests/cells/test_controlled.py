@@ -110,6 +110,23 @@ async def test_a_controlled_run_is_in_lockstep_and_clean(
     assert audit_run(one.folder).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("LINUCB", "'LINUCB' can't be used: lacks: it was not given a corpus of assumptions: give it, and each of"),
+        ("linucb", "'linucb' is not registered and names no text: one of your own is { name"),
+        ("linucb", "Did you mean 'LINUCB'?"),
+    ],
+)
+async def test_a_table_with_a_name_alone_says_what_the_arm_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
+) -> None:
+    """It is the registered arm, as its bare name is, and no text without a file."""
+    with fakes(monkeypatch, fake_backend(tmp_path)), pytest.raises((ExperimentError, PluginError)) as refused:
+        await frozen_run(tmp_path, arms=f'["B", {{ name = "{name}" }}]', treatment=name, control="B")
+    assert said in str(refused.value)
+
+
 async def test_options_and_corpus_are_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other options are another arm, the corpus is among the blobs, and a judge needs no file of the experiment's."""
     written(tmp_path)
@@ -191,6 +208,7 @@ def told_pool(folder: Path) -> Path:
     """A pool of two units: one has a trace in one of two candidates, the other is accepted or has no code."""
     header = {
         "schema": "proctor-pool/1",
+        "seed_namespace": "pool",
         "n": 2,
         "models": {"m": {}},
         "tasks": [{"benchmark": "b", "task": "t0"}, {"benchmark": "b", "task": "t1"}],

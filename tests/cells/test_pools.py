@@ -166,6 +166,12 @@ async def test_another_pool_is_not_gone_on_with(tmp_path: Path, monkeypatch: pyt
     for changes in ({"n": 4}, {"arm": "P"}):
         with pytest.raises(UsageError, match="holds another pool"):
             await made(tmp_path, monkeypatch, **changes)
+    (tmp_path / "notes").write_text("without an end")
+    with pytest.raises(UsageError, match="holds something else, and would be written over"):
+        await made(tmp_path, monkeypatch, out=tmp_path / "notes")
+    assert (tmp_path / "notes").read_text() == "without an end"
+    (tmp_path / "cut").write_bytes((tmp_path / "pool.jsonl").read_bytes()[:30])  # a header that was cut off
+    assert (await made(tmp_path, monkeypatch, out=tmp_path / "cut")).missing == 0
     with pytest.raises(UsageError, match="arm 'Q' is not registered"):
         await made(tmp_path, monkeypatch, arm="Q")
     with pytest.raises(UsageError, match="has no public tests"):
@@ -186,7 +192,14 @@ async def test_another_pool_is_not_gone_on_with(tmp_path: Path, monkeypatch: pyt
         (lambda lines: [lines[0].replace(b'"B"', b'"C"'), *lines[1:]], "of this very pool"),
         (lambda lines: [lines[0].replace(b"pool/1", b"pool/2"), *lines[1:]], "schema is 'proctor-pool/2'"),
         (lambda lines: [lines[0], b"{", *lines[2:]], "line 2 is not JSON"),
-        (lambda lines: [b"[]", *lines[1:]], "line 1 is list"),
+        (
+            lambda lines: [lines[0].replace(b'"n":3', b'"n":"3"'), *lines[1:]],
+            "line 1: n is '3': expected a whole number",
+        ),
+        (lambda lines: [lines[0].replace(b'"n":3', b'"n":0'), *lines[1:]], "line 1: n is 0: expected a whole number"),
+        (lambda lines: [lines[0].replace(b'"models"', b'"model"'), *lines[1:]], "line 1: models is None: expected"),
+        (lambda lines: [lines[0].replace(b'"task":', b'"tusk":'), *lines[1:]], "line 1: a task is {.*expected a table"),
+        (lambda lines: [lines[0], lines[1].replace(b'"index"', b'"endex"'), *lines[2:]], "not what its own digest"),
     ],
 )
 async def test_a_doctored_pool_is_refused(
@@ -198,3 +211,36 @@ async def test_a_doctored_pool_is_refused(
     assert json.loads(lines[0])["n"] == 3
     with pytest.raises(IntegrityError, match=words):
         parse_pool(b"\n".join(doctor(lines)) + b"\n", "pool")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello",
+        b"hello\n",
+        b"[]\n",
+        b"{}\n",
+        b"\xff\xfe\n",
+        b'{"task_id": "Fake/0", "solution": "x"}',
+        b"1\n2\n3",
+        b"null\n",
+    ],
+)
+async def test_what_is_no_pool_is_told_as_such(tmp_path: Path, data: bytes) -> None:
+    """However it ends: nothing is said of a line that was cut off, which only a pool can have."""
+    (tmp_path / "file").write_bytes(data)
+    with pytest.raises(
+        UsageError, match=r"file is no pool: expected a file .*whose first line has the schema"
+    ) as refused:
+        read_pool(tmp_path / "file")
+    assert "cut off" not in str(refused.value)
+
+
+async def test_a_pool_that_was_cut_off_in_its_header_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that was cut off in a candidate, however little is left of it."""
+    await made(tmp_path, monkeypatch)
+    data = (tmp_path / "pool.jsonl").read_bytes()
+    for kept in (1, 40, data.index(b"\n")):
+        with pytest.raises(IntegrityError, match="its last line is cut off"):
+            parse_pool(data[:kept], "pool")

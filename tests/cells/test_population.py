@@ -30,6 +30,7 @@ from tests.cells.test_pools import Judge, answers, made
 
 HEADER: dict[str, Any] = {
     "schema": "proctor-pool/1",
+    "seed_namespace": "pool",
     "n": 1,
     "models": {"m": {}, "k": {}},
     "tasks": [{"benchmark": "b", "task": f"t{number}"} for number in range(12)],

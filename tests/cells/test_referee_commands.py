@@ -80,6 +80,25 @@ def test_what_it_is_checked_on_must_be_one_place(tmp_path) -> None:
         ended = run("check", "null", *words)
         assert isinstance(ended.exception, UsageError)
     assert "KEY=VALUE" in str(run("check", "null", "--task", "a", "--option", "x").exception)
+    twice = run("check", "null", "--task", "a", "--option", "x=1", "--option", "x=2").exception
+    assert str(twice) == "--option x is given twice, as '1' and as '2': expected each once"
+
+
+def test_a_package_goes_only_where_a_folder_can_be_made(tmp_path) -> None:
+    """The option and what stands in the way are named."""
+    (tmp_path / "file").write_text("x")
+    ended = run("new", "mine", "--folder", str(tmp_path / "file"))
+    assert isinstance(ended.exception, UsageError)
+    assert "file/proctor-referee-mine can't be made: Not a directory. Name another --folder" in str(ended.exception)
+
+
+def test_an_unknown_rule_is_refused_before_a_room_is_looked_for(monkeypatch) -> None:
+    """With the known ones, and nothing said of a task."""
+    with fakes(monkeypatch, FakeBackend(name="docker")):
+        ended = run("check", "null", "--task", str(TASK_FOLDER), "--backend", "docker", "--rule", "nam")
+    assert isinstance(ended.exception, UsageError)
+    assert "unknown rule 'nam'. Did you mean 'name'?" in str(ended.exception)
+    assert "null on" not in ended.stderr
 
 
 def test_some_rules_alone_are_no_conformance(monkeypatch) -> None:
@@ -122,6 +141,10 @@ def test_candidates_of_ones_own_are_read_from_a_folder(monkeypatch, tmp_path) ->
     with fakes(monkeypatch, FakeBackend(name="docker")):
         words = ("check", "null", "--task", str(TASK_FOLDER), "--backend", "docker", "--hostile", str(tmp_path))
         assert "holds no folder" in str(run(*words).exception)
+        for place in (tmp_path / "none", Path(__file__)):
+            ended = run(*words[:-1], str(place))
+            assert isinstance(ended.exception, UsageError)
+            assert f"--hostile {place} is no folder" in str(ended.exception)
         (tmp_path / "spins").mkdir()
         (tmp_path / "spins" / "solution.py").write_text("while True: pass", "utf-8")
         assert "a candidate that spins was PASS" in json.loads(run(*words, "--json").stdout)[0]["rows"][13]["seen"]
