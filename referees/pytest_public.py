@@ -71,7 +71,7 @@ def _value(call: str, answer: str, names: frozenset[str]) -> str | None:
         calls = [node.func for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Call)]
         own = len(calls) == 1 and isinstance(calls[0], ast.Name) and calls[0].id in names
         return repr(ast.literal_eval(answer)) if own else None
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return None
 
 

@@ -113,7 +113,7 @@ class PytestReferee:
         del task  # the suite alone decides; what the seat was told is no part of it
         started = anyio.current_time()
         card, nonce = suite_card(sealed.card), fresh_token()
-        refused = screened(exhibit.tree, card.forbidden)
+        refused = await anyio.to_thread.run_sync(screened, exhibit.tree, card.forbidden)
         given = card if refused is None else card.model_copy(update={"forbidden": []})
         found = await self._run(exhibit, given, sealed.tests, rooms, nonce=nonce)
         reading, detail = (found.reading, found.detail) if refused is None else ("SCREENED", refused)
@@ -149,7 +149,7 @@ class PytestReferee:
             return
 
         async def run(exhibit: Exhibit, only: list[str]) -> Found:
-            refused = screened(exhibit.tree, card.forbidden)
+            refused = await anyio.to_thread.run_sync(screened, exhibit.tree, card.forbidden)
             if refused is not None:
                 return Found(reading="SCREENED", detail=refused)
             return await self._run(exhibit, card, sealed.tests, rooms, nonce=fresh_token(), only=only)
