@@ -2,6 +2,9 @@
 The judge's own two programs in Lean 4. Both read compiled files as data and import Lean alone: no macro, initialiser or
 plugin of the exhibit is in force where they run. Each says a nonce in every line, and ends with one that says so.
 
+`used` imports without extensions, and says so: in a program that `lean --run` runs, initialisers are enabled, and an
+import with extensions would run the exhibit's. A Lean that has no such import does not compile it, and decides nothing.
+
 `form` holds a compiled file to what replaying it takes for granted. A compiled file is two lists, names and
 declarations. `leanchecker` keeps them by name in a map: of two declarations of one name it checks the last, while who
 imports the file gets the first. Nor did it look whether a declaration bears the name it is filed under (issue 15100 of
@@ -73,7 +76,7 @@ partial def axiomsOf (env : Environment) (todo : List Name) (seen : NameSet) (fo
 
 def main : IO Unit := do
   initSearchPath (← findSysroot)
-  let env ← importModules #[{ module := `CHECK }] {}
+  let env ← importModules #[{ module := `CHECK }] {} (loadExts := false)
   for goal in [GOALS] do
     let found := axiomsOf env [goal] {} []
     IO.println s!"NONCE {goal} {found.length} {String.intercalate " " (found.map plain)}"

@@ -106,7 +106,10 @@ async def test_a_proof_passes_five_gates() -> None:
     assert set(form) == {"Proof.olean", "Form.lean"}
     assert all(room["Proof.olean"] == b"exhibit" and "Proof.lean" not in room for room in checking)
     assert rooms.ran[1][:2] == ["env", "LEAN_PATH=/workspace"]
-    assert "enableInitializersExecution" not in checking[-1]["Used.lean"].decode()
+    assert (
+        b"importModules #[{ module := `" + check[:-5].encode() + b" }] {} (loadExts := false)"
+        in checking[-1]["Used.lean"]
+    )
 
 
 MISMATCH = Played(
