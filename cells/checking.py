@@ -20,7 +20,7 @@ from cells.verdicts import judge
 from harness import plugins
 from harness.canonical import plain
 from harness.clock import Clock
-from harness.errors import DriftError, TaskError
+from harness.errors import DriftError, RefereeError, TaskError
 from harness.experiment import RefereeLimitsEntry
 from harness.ports import Referee, RoomOpener
 from harness.record import Record
@@ -171,9 +171,9 @@ async def folder_cases(folder: Path, *, referee: str, backend: str, image: str) 
     for task in load_folders(folder):
         try:
             made.suite(task.sealed)
-        except TaskError as error:
+        except (TaskError, RefereeError) as error:
             if referee:
-                raise
+                raise TaskError(f"{task.key} is no task for {referee!r}: {error}") from error
             names = ", ".join(sorted(plugins.table("referees")))
             raise TaskError(
                 f"{error}\n{task.key} does not say who judges it, and is no task for {_USUAL!r}, which was taken: add "

@@ -65,6 +65,10 @@ def test_a_folder_without_a_referee_is_told_how_to_name_one(house: Any, tmp_path
     named = check(str(task), "--backend", "docker", "--referee", "command").exception
     assert isinstance(named, TaskError)
     assert "add --referee" not in str(named)
+    # One that has no cards of its own says so as a failure of its own, when it is asked for a suite.
+    foreign = check(str(task), "--backend", "docker", "--referee", "evalplus").exception
+    assert isinstance(foreign, TaskError)
+    assert "printed-answers/total is no task for 'evalplus': " in str(foreign)
 
 
 def test_a_good_suite_holds(house: Any) -> None:
