@@ -3,8 +3,8 @@ The gates on Lean 4, by `lean` and `leanchecker` (or `lean4checker`, as it was c
 
 As for Rocq, the judge compiles its own check against a stand-in in which each theorem is an axiom; a compiled Lean file
 names its imports by name alone, so the exhibit's file is simply put in the stand-in's place, and the checker replays
-both in the kernel. Imported files can carry macros and initialisers into a `lean` that elaborates, so what the proof
-rests on is asked of a program of the judge's that reads the compiled files as data, and imports Lean alone.
+both in the kernel. Imported files can carry macros and initialisers into a `lean` that elaborates, so what the form of
+the compiled file is, and what the proof rests on, is asked of programs of the judge's that read the files as data.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -194,6 +195,42 @@ async def test_the_screen_reads_lean() -> None:
     assert (await judged(Programs(), "-- sorry\ntheorem")).reading == "PASS"
     refused = await judged(Programs(axioms=used(" 1 sorryAx")), "theorem main : Statement.asked := sorry")
     assert (refused.reading, refused.would_be) == ("SCREENED", "AXIOMS_FAIL")
+
+
+TRICKS = {
+    "sorry": "theorem main : Statement.asked := sorry",
+    "sorry by its quoted name": "theorem main : Statement.asked := \u00absorry\u00bb",
+    "the axiom behind sorry": "theorem main : Statement.asked := sorryAx _ false",
+    "admit": "theorem main : Statement.asked := by admit",
+    "an axiom": "private axiom absurd : False",
+    "an axiom after a comment that ends at once": "/--/ -/ axiom absurd : False",
+    "unsafe": "@[simp] unsafe def x : False := unsafeCast ()",
+    "the compiler's word": "theorem main : Statement.asked := by native_decide",
+    "the axiom behind the compiler's word": "example := Lean.ofReduceBool",
+    "another program for a definition": "@[implemented_by x] def y : Nat := 0",
+    "a foreign program": '@[extern "x"] opaque y : Nat',
+    "another program by a theorem": "@[csimp] theorem x : @f = @g := h",
+    "no kernel": "set_option debug.skipKernelTC true in theorem main : Statement.asked := x",
+    "a command that changes the environment": "run_cmd Lean.modifyEnv fun env => env",
+    "a program that writes a compiled file": '#eval IO.FS.writeFile "Proof.olean" ""',
+    "a program that runs in whoever imports": "initialize IO.println x",
+    "an elaborator": 'elab "x" : term => pure default',
+    "a term's elaborator": "example := by_elab pure default",
+    "a macro": 'local macro "x" : term => `(True)',
+    "rules of a macro": "macro_rules | `(x) => `(True)",
+    "the means of all of these": "import Lean.Elab",
+}
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+async def test_the_list_of_the_page_refuses_each_way_around_the_kernel(trick: str) -> None:
+    """A card that forbids what the page on proofs lists screens them; the reading without it is kept beside."""
+    page = (Path(__file__).parents[2] / "docs" / "referees" / "proofs.md").read_text(encoding="utf-8")
+    listed = re.findall(r"`([^`]+)`", page.partition("For Lean:")[2].partition(". ")[0])
+    sealed = SealedHalf(tests=SEALED.tests, card={**CARD, "forbidden": listed})
+    exhibit = Exhibit(tree=Tree.of({"Proof.lean": TRICKS[trick]}))
+    verdict = await lean().judge(exhibit, OPEN, sealed, ScriptedRooms(Programs(axioms=used(" 1 absurd"))))
+    assert (verdict.reading, verdict.would_be) == ("SCREENED", "AXIOMS_FAIL")
 
 
 async def test_an_image_without_lean_is_the_referee_s_failure() -> None:
