@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cells.audit.findings import AuditedRun, Finding, Invariant, line_of
+from cells.suite_word import counting
 from fences.gate import refusals
 from fences.policy import FencePolicy
 from fences.receipt import receipt_from_json
@@ -119,17 +120,24 @@ class ControlsHeld(Invariant):
     """Nobody is judged by a referee that was not seen to say yes and no."""
 
     name = "controls-held"
-    says = "before a task's first try the referee accepted its reference and rejected its empty exhibit, in this record"
+    says = (
+        "before a task's first try the referee accepted its reference and rejected its empty exhibit, in this record, "
+        "and its suite was not seen there not to hold"
+    )
 
     def __init__(self, run: AuditedRun) -> None:
         super().__init__(run)
         self._held: dict[str, str | None] = {}
+        self._suites: dict[str, dict[str, Any]] = {}
         self._before: dict[str, bool] = {}
 
     def saw(self, entry: Entry) -> Iterable[Finding]:
         """One entry; see `Invariant`."""
         if entry.kind == "control.judged":
             self._held[str(entry.body.get("task"))] = _why_not(entry.body.get("rows") or [])
+        elif entry.kind == "suite.characterised":
+            task = str(entry.body.get("task"))
+            self._suites[task] = counting(self._suites.get(task), dict(entry.body))
         outcome = self.run.outcome(entry)
         if outcome is None or not isinstance(outcome.end, (Declared, Halt)):
             return
@@ -137,6 +145,9 @@ class ControlsHeld(Invariant):
             return
         task = f"{outcome.cell.benchmark}/{outcome.cell.task}"
         why = self._held.get(task, "no control of its task is in the record before it")
+        suite = self._suites.get(task)
+        if why is None and suite is not None and not suite["holds"]:
+            why = f"the suite of its task does not hold: {'; '.join(map(str, suite['why']))}"
         if why is not None and not self._before.setdefault(task, False):
             self._before[task] = True
             yield self.found(line_of(entry), f"{outcome.cell} was judged: {why}")

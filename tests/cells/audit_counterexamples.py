@@ -177,6 +177,19 @@ def part(name: str, **changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]
     return lambda body: {**body, name: {**body[name], **changes}}
 
 
+def characterised(*, holds: bool) -> Callable[[list[Entry]], list[Entry]]:
+    """What a check said of the first task's suite, kept before any cell was played."""
+
+    def change(entries: list[Entry]) -> list[Entry]:
+        at = next(index for index, entry in enumerate(entries) if entry.kind == "control.judged")
+        rows = [{"kind": "mutant", "name": "a", "word": "killed" if holds else "survived", "holds": holds}]
+        why = [] if holds else ["mutant a: survived (PASS)"]
+        body = {"task": entries[at].body["task"], "holds": holds, "why": why, "rows": rows, "flaky": []}
+        return [*entries[:at], replace(entries[at], kind="suite.characterised", body=body), *entries[at:]]
+
+    return change
+
+
 BROKEN: dict[str, Tamper] = {
     "chain": byte_flipped,
     "files": transcript_gone,
@@ -239,6 +252,7 @@ MORE: dict[str, tuple[Tamper, str]] = {
         ),
         "controls-held",
     ),
+    "a suite that was seen not to hold": (edited(characterised(holds=False)), "controls-held"),
     "a control that was left out": (
         edited(changed("control.judged", lambda body: {**body, "rows": body["rows"][:1]})),
         "controls-held",

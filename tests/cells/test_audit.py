@@ -27,6 +27,8 @@ from tests.cells.audit_counterexamples import (
     MORE,
     amended,
     byte_flipped,
+    characterised,
+    edited,
     last_try_removed,
     priced_lower,
     reused,
@@ -69,6 +71,12 @@ def test_each_invariant_alone_finds_what_breaks_it(name: str, folder: Path) -> N
     assert {finding.invariant for finding in found.findings} == {name}, found.findings
     assert found.verdict == "AUDIT-FAILURE"
     assert all(finding.where and finding.what for finding in found.findings)
+
+
+def test_a_suite_that_holds_is_no_finding(folder: Path) -> None:
+    """It was characterised in the record before anything was played, as it should be."""
+    edited(characterised(holds=True))(folder)
+    assert audit_run(folder).verdict == "CLEAN"
 
 
 def test_the_sum_of_the_parts_is_held_against_the_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
