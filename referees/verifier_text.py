@@ -18,6 +18,10 @@ __all__ = ["Token", "Unreadable", "bodies", "modules", "read_text", "tokens"]
 _MOST_BYTES = 256 << 10
 _DEEPEST = 400
 """Brackets in brackets: the verifier's own parser overflows its stack at some 20,000 and more."""
+_LONGEST = 4000
+"""Words in one expression, with what stands around it: of some 40,000 (`!` before `!`, `if` in `else`) it dies."""
+_GOES_ON = frozenset({"as", "else", "in", "then"})
+"""Words with which an expression goes on after a brace."""
 
 _CHARACTER = re.compile(r"'(?:[^'\\\n]|\\['\"\\0nrt]|\\u[0-9a-fA-F]{4})'")
 _TOKEN = re.compile(
@@ -76,17 +80,30 @@ def read_text(data: bytes) -> str:
 
 
 def tokens(text: str) -> list[Token]:
-    """Everything in the text but blanks and comments. Raises `Unreadable` for brackets nested too deep."""
+    """
+    Everything in the text but blanks and comments. Raises `Unreadable` for brackets nested too deep and for expressions
+    that are too long, of which the verifier would die.
+    """
     found = list(_scan(text))
-    depth = 0
-    for token in found:
+    counts, total = [0], 0
+    for token, after in zip_longest(found, found[1:]):
         if token.text in ("(", "[", "{"):
-            depth += 1
-            if depth > _DEEPEST:
-                raise Unreadable(f"line {token.line} is {_DEEPEST} brackets deep")
-        elif token.text in (")", "]", "}"):
-            depth -= 1
+            counts.append(0)
+        elif token.text in (")", "]", "}") and len(counts) > 1:
+            total -= counts.pop()
+        if token.text in (";", ",") or (token.text == "}" and _ends(after)):
+            total, counts[-1] = total - counts[-1], 0
+        counts[-1], total = counts[-1] + 1, total + 1
+        if len(counts) > _DEEPEST + 1:
+            raise Unreadable(f"line {token.line} is {_DEEPEST} brackets deep")
+        if total > _LONGEST:
+            raise Unreadable(f"line {token.line}: {_LONGEST} words without one of `;`, `,` or a body's brace")
     return found
+
+
+def _ends(after: Token | None) -> bool:
+    """Whether what was closed by a brace ends there, by the token behind it."""
+    return after is None or after.text == "}" or (after.kind == "word" and after.text not in _GOES_ON)
 
 
 def _scan(text: str) -> Iterator[Token]:

@@ -68,7 +68,33 @@ def test_too_deep() -> None:
     """Brackets that would overflow the verifier's stack are refused; the same ones side by side are not."""
     with pytest.raises(Unreadable, match="brackets deep"):
         tokens("(" * 5000)
-    assert len(tokens("()" * 5000)) == 10_000
+    assert len(tokens("()," * 5000)) == 15_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "var b := " + "!" * 5000 + "true;",
+        "var b := " + "if true then 1 else " * 1000 + "1;",
+        "var b := " + "if true then {} else " * 1000 + "{};",
+        "if p { } " + "else if p { } " * 1500,
+        "var b := " + "(" * 9 + "! ! ! " * 1400 + "p" + ")" * 9 + ";",
+        "var b := " + ("- " * 500 + "(") * 9 + "1" + ")" * 9 + ";",
+    ],
+)
+def test_too_long(text: str) -> None:
+    """Expressions in which the verifier would lose itself; as many words in expressions of their own are read."""
+    with pytest.raises(Unreadable, match="4000 words without"):
+        tokens(text)
+
+
+def test_long_files_of_short_expressions_are_read() -> None:
+    """Statements, members, cases and the entries of a table, as many as there may be."""
+    table = "const t := [" + ", ".join("-1" for _ in range(9000)) + "]"
+    members = "lemma L(n: nat) requires n > 0 ensures F(n) == { } { } " * 2000
+    cases = "match n { " + "case 1 => { x := 1; } case 2 => return; " * 1000 + "}"
+    for text in (table, members, cases, "x := x + 1; " * 9000):
+        assert len(tokens(text)) > 9000
 
 
 def test_modules_and_bodies() -> None:
