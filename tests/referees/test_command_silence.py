@@ -23,7 +23,7 @@ from referees.command_subject_line import Bounds, Fault, SubjectLine
 from referees.command_wire import packed
 from referees.pytest_wire import BEAT
 from tests.referees.folder_room import FolderRoom, folder_rooms
-from tests.referees.test_command_lost import referees_own
+from tests.referees.test_command_lost import referees_own, sleeps_in
 from tests.referees.test_command_referee import RIGHT, task, tree
 
 pytestmark = pytest.mark.anyio
@@ -104,34 +104,35 @@ async def test_where_a_program_can_stop_its_server_it_may_have(beats: int) -> No
 
 
 class Stopped:
-    """Rooms of which the first is stopped, whole, after a while."""
+    """Rooms of which the one of this number is stopped, whole, once something sleeps in it."""
 
-    def __init__(self, *, after_s: float) -> None:
-        self.after_s, self.opened, self.stopped = after_s, 0, 0
+    def __init__(self, number: int) -> None:
+        self.number, self.opened, self.stopped = number, 0, 0
 
     @asynccontextmanager
     async def __call__(self) -> AsyncIterator[FolderRoom]:
         """One more room."""
         self.opened += 1
         async with folder_rooms() as room, anyio.create_task_group() as tasks:
-            if self.opened == 1:
+            if self.opened == self.number:
                 tasks.start_soon(self._stop, room)
             yield room
             tasks.cancel_scope.cancel()
 
     async def _stop(self, room: FolderRoom) -> None:
-        await anyio.sleep(self.after_s)
+        while not sleeps_in(room):  # noqa: ASYNC110 - another process sets no event here
+            await anyio.sleep(0.1)
         for pid in referees_own(room):
             self.stopped += 1
             os.kill(pid, signal.SIGSTOP)
 
 
 async def heard(rooms: Stopped, monkeypatch: pytest.MonkeyPatch) -> Verdict:
-    """The verdict on a right program that takes its time, by real rooms, where two seconds of silence are too many."""
+    """The verdict on a right program that takes its time, by real rooms, where three seconds of silence are too many."""
     monkeypatch.setattr(command_subject_line, "PATIENCE", 10)
-    monkeypatch.setattr(command_subject_line, "SILENCE_S", 2.0)
-    monkeypatch.setattr(command_subject_line, "QUIET_S", 1.5)
-    made, slow = task(), tree(RIGHT.replace("exit 2", "{ sleep 3; exit 2; }"))
+    monkeypatch.setattr(command_subject_line, "SILENCE_S", 3.0)
+    monkeypatch.setattr(command_subject_line, "QUIET_S", 2.0)
+    made, slow = task(), tree(RIGHT.replace("exit 2", "{ sleep 4; exit 2; }"))
     return await CommandReferee(wall_s=30.0).judge(Exhibit(tree=slow), made.open, made.sealed, rooms)
 
 
@@ -139,8 +140,8 @@ async def heard(rooms: Stopped, monkeypatch: pytest.MonkeyPatch) -> Verdict:
 @pytest.mark.timeout(60)
 async def test_a_real_room_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that runs for longer than a room may be silent passes; stopped with its room it is nobody's fault."""
-    assert (await heard(Stopped(after_s=60.0), monkeypatch)).reading == "PASS"
-    rooms = Stopped(after_s=1.0)
+    assert (await heard(Stopped(0), monkeypatch)).reading == "PASS"
+    rooms = Stopped(1)
     with pytest.raises(RefereeError, match="said nothing for"):
         await heard(rooms, monkeypatch)
     assert rooms.stopped
