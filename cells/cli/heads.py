@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 __all__ = ["witness_of"]
 
 
-def witness_of(text: str) -> Head | None:
-    """The head that an option holds, None for an empty one. Raises `UsageError` that says what was expected."""
+def witness_of(text: str | None) -> Head | None:
+    """The head that an option holds, None where it was not given. Raises `UsageError` that says what was expected."""
     from harness.errors import UsageError
     from harness.record import Head
 
     try:
-        return Head.parse(text) if text else None
+        return None if text is None else Head.parse(text)
     except ValueError as error:
         raise UsageError(str(error)) from None

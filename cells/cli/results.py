@@ -96,7 +96,7 @@ def verify(
     place: Place,
     runs: Runs = RUNS,
     *,
-    head: Annotated[str, typer.Option("--head", help="A head kept outside the run: SEQ:SHA256.")] = "",
+    head: Annotated[str | None, typer.Option("--head", help="A head kept outside the run: SEQ:SHA256.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a run's registration, chain, head, blobs and transcripts from its files alone."""

@@ -29,7 +29,7 @@ def audit(
     ],
     runs: Annotated[Path, typer.Option("--runs", help="The folder that holds run folders.")] = Path("runs"),
     *,
-    head: Annotated[str, typer.Option("--head", help="A head kept outside the run: SEQ:SHA256.")] = "",
+    head: Annotated[str | None, typer.Option("--head", help="A head kept outside the run: SEQ:SHA256.")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Write the verdict into the record.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:

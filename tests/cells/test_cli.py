@@ -106,7 +106,9 @@ def test_verification_that_fails_ends_with_4(proctor: Any, finished: Path) -> No
     cut = proctor("verify", finished, "--head", head)
     assert cut.code == 4
     assert "missing: the head names a later line" in cut.out
-    assert proctor("verify", finished, "--head", "nonsense").code == 2
+    for wrong in ("nonsense", ""):  # an empty one is a variable that a script never set: nothing would be looked at
+        for command in ("verify", "audit"):
+            assert proctor(command, finished, "--head", wrong).code == 2
 
 
 def test_a_frozen_task_or_arm_that_is_gone_is_found(proctor: Any, finished: Path) -> None:
