@@ -333,11 +333,8 @@ def run(
         )
     except (OSError, ValueError) as error:
         failed = f"{type(error).__name__}: {error}"[:300]
-        return (
-            {"status": None, "signal": None, "over": None, "failed": failed, "cpu_s": 0.0, "blocked_s": 0.0},
-            b"",
-            b"",
-        )
+        head = {"status": None, "signal": None, "over": None, "failed": failed, "cpu_s": 0.0, "blocked_s": 0.0}
+        return head, b"", b""
     started = _Run(process, stdin, bounds, beat)
     started.finish()
     out, err = (bytes(kept[: bounds.output_bytes]) for kept in started.read.values())
