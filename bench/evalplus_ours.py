@@ -169,10 +169,11 @@ async def judge_all(job: Job, samples: Sequence[Mapping[str, str]]) -> dict[str,
 def _longest_first(
     samples: Sequence[Mapping[str, str]], weights: Mapping[str, float]
 ) -> Iterable[tuple[int, Mapping[str, str]]]:
-    """The samples with their places, those of one task together."""
+    """The samples with their places, those of one task together; a tenth of a second makes no difference."""
     places = {name: place for place, name in enumerate(weights)}
     return sorted(
-        enumerate(samples), key=lambda item: (-weights[item[1]["task_id"]], places[item[1]["task_id"]], item[0])
+        enumerate(samples),
+        key=lambda item: (-round(weights[item[1]["task_id"]], 1), places[item[1]["task_id"]], item[0]),
     )
 
 

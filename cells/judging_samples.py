@@ -273,8 +273,9 @@ class _Docket:
         """Judge the jobs that have no result; None when `stop` came first."""
         left = [job for job, places in self._work.jobs.items() if self.results[places[0]] is None]
         weights = self._weights(left)
-        # Those of the longest tasks first, so that at the end no worker is alone with one; else as they were.
-        left.sort(key=lambda job: weights.get(job.task_id, 0.0), reverse=True)
+        # Those of the longest tasks first, so that at the end no worker is alone with one; else as they were. What is
+        # less than a tenth of a second is noise, and would make the order another one for each measurement.
+        left.sort(key=lambda job: round(weights.get(job.task_id, 0.0), 1), reverse=True)
         self._view.begin(
             total=len(self.results),
             done=[item for item in self.results if item is not None],

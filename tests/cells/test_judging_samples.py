@@ -267,6 +267,10 @@ def test_the_longest_tasks_are_begun_first(bench: Bench) -> None:
     bench.judge.weight = lambda sealed: took[sealed.solution.digest]
     bench.run(workers=1, again=True)
     assert bench.judge.judged == [sources[at] for at in (1, 4, 2, 5, 0, 3)]
+    bench.judge.judged.clear()
+    took.update(zip(took, (0.02, 0.03, 0.01), strict=True))
+    bench.run(workers=1, again=True)
+    assert bench.judge.judged == [sources[at] for at in (0, 3, 1, 4, 2, 5)]  # noise orders nothing
 
 
 def test_what_could_not_be_judged_is_tried_once_alone(bench: Bench) -> None:
