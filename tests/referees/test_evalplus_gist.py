@@ -24,6 +24,12 @@ ROWS = f"    return [(str(x), str(x), i) for i in range({LONG})]\n"
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """Nothing here depends on which it is, and each case runs three processes."""
+    return "asyncio"
+
+
+@pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     """The jobs that candidates are run by."""
     ran: list[Job] = []
