@@ -146,9 +146,13 @@ def _row(kind: Kind, name: str, verdict: Verdict, diff: str) -> Characterised:
 
 
 def counted(verdict: Verdict) -> tuple[int | None, int | None]:
-    """How many tests did not pass, of how many that are told of; None where that is not told, as by a hidden tier."""
+    """
+    How many tests failed, of how many that are told of; None where that is not told, as by a hidden tier. A test that
+    was not run, as behind one that never ended, says nothing against a candidate.
+    """
     told = [(tier.passed, tier.total) for tier in verdict.tiers if tier.passed is not None and tier.total is not None]
     failed = sum(total - passed for passed, total in told)
+    failed = max(0, failed - sum(test.reading == "NOT_RUN" for test in verdict.tests))
     known = bool(told) and (failed > 0 or verdict.standing == "accepted")
     return failed if known else None, sum(total for _, total in told) if told else None
 

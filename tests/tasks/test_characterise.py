@@ -115,6 +115,9 @@ async def test_margin() -> None:
     assert least_margin(list((await rows(made(a="FAIL 7", b="PASS 9 "))).values())) == 0
     assert least_margin(list((await rows(made(c="BROKEN 0"))).values())) is None
     assert least_margin([]) is None
+    # What was not run has not failed; where nothing that was run has, no margin is known.
+    assert least_margin(list((await rows(made(a="FAIL 2 PASS PASS TIMEOUT" + 6 * " NOT_RUN"))).values())) == 1
+    assert least_margin(list((await rows(made(a="FAIL 0" + 9 * " NOT_RUN"))).values())) is None
 
 
 @pytest.mark.anyio
