@@ -58,7 +58,7 @@ class ExpectedStore:
         Raises `RefereeError` or `WorkspaceError` when, twice, the reference did not give them.
         """
         key = _key(suite)
-        lock = self._locks.setdefault(key, anyio.Lock())
+        lock = self._locks.setdefault(key, anyio.Lock(fast_acquire=True))
         async with lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
