@@ -12,6 +12,9 @@ from harness.values import TestReading
 
 __all__ = ["Outcome", "Report", "read_report", "sayable", "tests_of", "unread"]
 
+_NOTHING_COLLECTED = 5
+"""The status with which pytest says so."""
+
 PHASES = ("setup", "call", "teardown")
 
 
@@ -66,8 +69,10 @@ def read_report(
         raise RefereeError(f"{len(strange)} of {len(events)} events do not carry this execution's nonce")
     for event in events:
         if event["event"] == "uncollected":
-            raise RefereeError(f"the suite can't be collected at {event['id'] or '.'}: {event['detail']}")
+            raise RefereeError(f"the suite can't be collected at {event['id'] or '.'}: {_reason(event['detail'])}")
     last = events[-1] if events else {}
+    if last.get("status") == _NOTHING_COLLECTED:
+        _collected_as_declared(declared, events)
     if whole and (last.get("event") != "finished" or last.get("status") not in {0, 1}):
         raise RefereeError(
             f"pytest did not finish: its last event is {dict(last)!r}, expected `finished` with status 0 or 1"
@@ -80,6 +85,12 @@ def read_report(
             _outcome(test, [phase for phase in phases if phase["id"] == test], test in left_out) for test in wanted
         )
     )
+
+
+def _reason(detail: str) -> str:
+    """Of a long text on a failed collection the lines that say what is wrong, as pytest marks them; else all of it."""
+    marked = [line[1:].strip() for line in detail.splitlines() if line.startswith("E ")]
+    return " ".join(marked) or detail
 
 
 def _collected_as_declared(declared: Sequence[str], events: Sequence[Mapping[str, Any]]) -> None:

@@ -45,6 +45,11 @@ def test_only_a_whole_pass_is_a_pass(word: str, second: list[dict[str, Any]]) ->
     assert report.passed == 1 + (word == "passed")
 
 
+def uncollected(detail: str) -> dict[str, Any]:
+    """The event of a file that can't be collected."""
+    return {"event": "uncollected", "nonce": "n", "id": "t.py", "detail": detail}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -53,6 +58,12 @@ def test_only_a_whole_pass_is_a_pass(word: str, second: list[dict[str, Any]]) ->
         (events(status=2), "did not finish"),
         (events()[:-1], "did not finish"),
         (events()[1:], "collected 0 times"),
+        (events(ids=(), status=5), r"\['a', 'b'\] declared and not collected"),
+        (
+            [uncollected('importlib.py:5: in load\n    ...\nE     File "a.py", line 3\nE   SyntaxError: bad')],
+            '^the suite can.t be collected at t.py: File "a.py", line 3 SyntaxError: bad$',
+        ),
+        ([uncollected("no mark at all")], "at t.py: no mark at all"),
         ([{**events()[0], "nonce": "other"}, *events()[1:]], "nonce"),
     ],
 )
