@@ -40,7 +40,7 @@ def test_the_image_goes_with_the_backend(monkeypatch, tmp_path):
 def test_special_rules_are_held_against_evalplus_s_own(capsys):
     """A task whose rule differs is told; the others are counted."""
     records = {name: {"entry_point": entry} for name, entry in {"Mbpp/2": "similar_elements", "Mbpp/3": "f"}.items()}
-    options = argparse.Namespace(evalplus="python", cache=Path(), backend="x", image="y", workers=2)
+    options = argparse.Namespace(evalplus="python", cache=Path(), backend="x", image="y", workers=2, public_tier="full")
     comparison = Comparison(options)
 
     class Tables:
