@@ -26,6 +26,13 @@ from tests.live.images import seat_image
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
 
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The command line uses asyncio; both loops are tried by the suite of all backends on bubblewrap."""
+    return "asyncio"
+
+
 WORKLOAD = """
 import asyncio, concurrent.futures, multiprocessing, os, socket, sqlite3, subprocess, tempfile, threading
 seen = []

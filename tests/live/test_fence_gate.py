@@ -105,8 +105,8 @@ def served(text, names):
 @pytest.mark.timeout(1500)
 async def test_the_whole_table_holds(backend):
     """
-    Every probe holds with its control, and the gate lets the run start. On bubblewrap a replay agrees; on Docker that is
-    for test_replay to show.
+    Every probe holds with its control, and the gate lets the run start. On bubblewrap a third of them run again and
+    agree; on Docker that is for test_replay to show.
     """
     image = image_for(backend)
     receipt = await take_receipt(backend, POLICY, image)
@@ -118,8 +118,11 @@ async def test_the_whole_table_holds(backend):
     names = [probe.name for probe in registered_probes()]
     assert gate(rows, POLICY, probes=names, taken_for=receipt, now=receipt) is None
     if backend.name == "bubblewrap":
-        again = await probe_all(backend, POLICY, image, run="test-replay")
-        differ = {str(difference) for difference in compare_rows(rows, again)}
+        third = registered_probes()[::3]
+        again = await probe_all(backend, POLICY, image, run="test-replay", probes=third)
+        both = {row.probe for row in again}
+        assert len(both) >= len(third)
+        differ = {str(difference) for difference in compare_rows([row for row in rows if row.probe in both], again)}
         assert not [text for text in differ if not any(name in text for name in BUSY)]
 
 

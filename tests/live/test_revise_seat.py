@@ -17,7 +17,7 @@ from harness import plugins
 from harness.canonical import digest_bytes
 from harness.seats.revise import ReviseSeat
 from harness.tasks.folder import load_folder
-from harness.walls import Walls
+from harness.walls import Caps, Walls
 from harness.workspaces.bubblewrap import BubblewrapBackend
 from harness.workspaces.exhibits import lay
 from harness.workspaces.file_helper import open_helper
@@ -43,7 +43,7 @@ def anyio_backend() -> str:
 @asynccontextmanager
 async def at_work(tmp_path: Path, model: FakeModel, **changes: Any) -> AsyncIterator[tuple[Bench, Any]]:
     """A bench whose desk stands in a sandbox, with the public tier of the task; and the sandbox."""
-    walls = Walls(image=await anyio.to_thread.run_sync(seat_image))
+    walls = Walls(image=await anyio.to_thread.run_sync(seat_image), caps=Caps(memory_bytes=3 << 30))
     rooms = partial(BubblewrapBackend().open, walls, run="test-revise")
     referee = plugins.load("referees", "evalplus")()
     table = Bench(tmp_path, model, task=TASK.open)

@@ -15,6 +15,13 @@ from tests.referees.local_room import LocalRooms
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(60)]
 
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Both loops are tried in test_evalplus_line."""
+    return "asyncio"
+
+
 LIMIT = 0.4
 
 

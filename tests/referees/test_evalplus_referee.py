@@ -27,6 +27,12 @@ from tests.referees.local_room import LocalRooms
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(60)]
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Both loops are tried in test_evalplus_line."""
+    return "asyncio"
+
+
 async def test_references_pass_and_the_battery_is_rejected() -> None:
     """
     On one line each: every quickstart reference is PASS on both tiers, degenerate candidates are rejected. One room has
