@@ -30,6 +30,13 @@ from tests.live.rooms import wait_until
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
 
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Both loops are tried by the suite of all backends."""
+    return "asyncio"
+
+
 WALLS = Walls(image="proctor-seat")
 OPEN = {"keep_capabilities": True, "new_privileges": True, "system_calls": "any", "masked": False, "run_as_root": True}
 CALLS = """

@@ -14,6 +14,13 @@ from tests.seats.desks import RULES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live, pytest.mark.timeout(120)]
 
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The tools on both loops are tried on fakes; each case here opens rooms."""
+    return "asyncio"
+
+
 BACKENDS = ("bubblewrap", "docker")
 
 
