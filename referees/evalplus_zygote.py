@@ -128,7 +128,7 @@ def start_child(job: dict[str, Any], seal: Filter) -> tuple[int, int]:
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)
         os.dup2(63, 3)
-        os.closerange(4, 64)
+        os.closerange(4, 256)
         run_child(job, seal)
     finally:
         os._exit(0)
