@@ -53,12 +53,12 @@ def sleeps_in(room: FolderRoom) -> bool:
 
 class Doomed:
     """
-    Rooms of which those of the numbers in `doomed` lose all of the referee's processes, or, with `alone`, all but the
-    first, while something in them sleeps. A room that is lost whole loses its programs by that too.
+    Rooms of which those of the numbers in `doomed` have all of the referee's processes, or, with `alone`, all but the
+    first, sent a signal while something in them sleeps. A room that is lost whole loses its programs by that too.
     """
 
-    def __init__(self, *doomed: int, alone: bool) -> None:
-        self.doomed, self.alone, self.opened, self.killed = doomed, alone, 0, 0
+    def __init__(self, *doomed: int, alone: bool, by: signal.Signals = signal.SIGKILL) -> None:
+        self.doomed, self.alone, self.by, self.opened, self.struck = doomed, alone, by, 0, 0
 
     @asynccontextmanager
     async def __call__(self) -> AsyncIterator[FolderRoom]:
@@ -74,8 +74,8 @@ class Doomed:
         while not sleeps_in(room):  # noqa: ASYNC110 - another process sets no event here
             await anyio.sleep(0.1)
         for pid in referees_own(room)[1 if self.alone else 0 :]:
-            self.killed += 1
-            os.kill(pid, signal.SIGKILL)
+            self.struck += 1
+            os.kill(pid, self.by)
 
 
 async def heard(rooms: Doomed) -> Verdict:
@@ -90,7 +90,7 @@ async def test_a_room_that_is_lost_is_nobodys_crash(doomed: int) -> None:
     rooms = Doomed(doomed, alone=False)
     with pytest.raises(RefereeError, match="room was lost"):
         await heard(rooms)
-    assert rooms.killed
+    assert rooms.struck
 
 
 @pytest.mark.parametrize("doomed", [(1, 5), (2, 6)])
@@ -100,4 +100,4 @@ async def test_what_is_lost_alone_twice_is_the_exhibits_crash(doomed: tuple[int,
     verdict = await heard(rooms)
     assert (verdict.reading, verdict.standing) == ("CRASH", "rejected")
     assert "not with the reference in between" in verdict.detail
-    assert rooms.killed == len(doomed)
+    assert rooms.struck == len(doomed)

@@ -5,10 +5,7 @@ is not done when all its time is over, had too busy a machine.
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
@@ -22,8 +19,7 @@ from referees.command import CommandReferee
 from referees.command_subject_line import Bounds, Fault, SubjectLine
 from referees.command_wire import packed
 from referees.pytest_wire import BEAT
-from tests.referees.folder_room import FolderRoom, folder_rooms
-from tests.referees.test_command_lost import referees_own, sleeps_in
+from tests.referees.test_command_lost import Doomed
 from tests.referees.test_command_referee import RIGHT, task, tree
 
 pytestmark = pytest.mark.anyio
@@ -103,31 +99,7 @@ async def test_where_a_program_can_stop_its_server_it_may_have(beats: int) -> No
     assert await asked(Far(beats, 0.02, answers=False), confined=False, patience=0.2) == ("TIMEOUT", False)
 
 
-class Stopped:
-    """Rooms of which the one of this number is stopped, whole, once something sleeps in it."""
-
-    def __init__(self, number: int) -> None:
-        self.number, self.opened, self.stopped = number, 0, 0
-
-    @asynccontextmanager
-    async def __call__(self) -> AsyncIterator[FolderRoom]:
-        """One more room."""
-        self.opened += 1
-        async with folder_rooms() as room, anyio.create_task_group() as tasks:
-            if self.opened == self.number:
-                tasks.start_soon(self._stop, room)
-            yield room
-            tasks.cancel_scope.cancel()
-
-    async def _stop(self, room: FolderRoom) -> None:
-        while not sleeps_in(room):  # noqa: ASYNC110 - another process sets no event here
-            await anyio.sleep(0.1)
-        for pid in referees_own(room):
-            self.stopped += 1
-            os.kill(pid, signal.SIGSTOP)
-
-
-async def heard(rooms: Stopped, monkeypatch: pytest.MonkeyPatch) -> Verdict:
+async def heard(rooms: Doomed, monkeypatch: pytest.MonkeyPatch) -> Verdict:
     """The verdict on a right program that takes its time, by real rooms, where three seconds of silence are too many."""
     monkeypatch.setattr(command_subject_line, "PATIENCE", 10)
     monkeypatch.setattr(command_subject_line, "SILENCE_S", 3.0)
@@ -140,8 +112,8 @@ async def heard(rooms: Stopped, monkeypatch: pytest.MonkeyPatch) -> Verdict:
 @pytest.mark.timeout(60)
 async def test_a_real_room_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that runs for longer than a room may be silent passes; stopped with its room it is nobody's fault."""
-    assert (await heard(Stopped(0), monkeypatch)).reading == "PASS"
-    rooms = Stopped(1)
+    assert (await heard(Doomed(alone=False), monkeypatch)).reading == "PASS"
+    rooms = Doomed(1, alone=False, by=signal.SIGSTOP)
     with pytest.raises(RefereeError, match="said nothing for"):
         await heard(rooms, monkeypatch)
-    assert rooms.stopped
+    assert rooms.struck
