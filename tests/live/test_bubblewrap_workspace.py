@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +22,7 @@ from harness.walls import Caps, Mount, Walls
 from harness.workspaces.bubblewrap import BubblewrapBackend
 from harness.workspaces.control_groups import Groups, groups_available
 from harness.workspaces.images import SEATS
-from harness.workspaces.namespaces import kill_by_name
 from tests.live.images import seat_image
-from tests.live.rooms import wait_until
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -366,29 +362,6 @@ async def test_many_executions_cost_little() -> None:
             await room.exec(["sh", "-c", "head -c 100000 /dev/zero"])
         assert len(os.listdir("/proc/self/fd")) <= descriptors + 2  # noqa: PTH208  # likewise
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
-
-
-async def test_a_command_line_tells_its_workspace_and_no_other() -> None:
-    """Reaping finds a process by its first word: one that only mentions the name is none of it."""
-    name = f"proctor-{fresh_token(8)}"
-    bystander = _sleeper(sys.executable, name)
-    member = _sleeper(name, "x")
-    try:
-        # A program that is just starting has no command line for an instant.
-        assert await wait_until(
-            lambda: all(Path(f"/proc/{one.pid}/cmdline").read_bytes() for one in (bystander, member))
-        )
-        assert await anyio.to_thread.run_sync(kill_by_name, name) == 1
-        assert await anyio.to_thread.run_sync(member.wait) == -9
-        assert bystander.poll() is None
-    finally:
-        for process in (bystander, member):
-            process.kill()
-            await anyio.to_thread.run_sync(process.wait)
-
-
-def _sleeper(first: str, word: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([first, "-c", "import time; time.sleep(60)", word], executable=sys.executable)
 
 
 def _with_word(token: str) -> list[str]:
